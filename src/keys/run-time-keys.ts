@@ -180,8 +180,7 @@ export class RunTimeKeys {
   follow(): void {
     if (this.#timer !== undefined || this.#closed) return;
     this.#readSnapshot();
-    this.#timer = setInterval(() => void this.refresh(), this.options.pollMs ?? POLL_MS);
-    this.#timer.unref();
+    this.#timer = setInterval(() => void this.refresh(), this.options.pollMs ?? POLL_MS).unref();
     this.#unwatch = this.options.cache?.watch(KEYS_CHANNEL, () => void this.refresh());
     void this.refresh();
   }

@@ -318,8 +318,7 @@ export class Counters implements Source {
     const state = new AheadState(limit, this);
     this.#states.add(state);
     if (this.#heartbeat === undefined && !this.#closed) {
-      this.#heartbeat = setInterval(() => void this.#beat(), this.#leaseMs / 3);
-      this.#heartbeat.unref();
+      this.#heartbeat = setInterval(() => void this.#beat(), this.#leaseMs / 3).unref();
     }
     return state;
   }
@@ -434,8 +433,7 @@ export class Counters implements Source {
     this.#flushing = setTimeout(() => {
       this.#flushing = undefined;
       void this.#tell();
-    }, pauseMs);
-    this.#flushing.unref();
+    }, pauseMs).unref();
   }
 
   async #tell(): Promise<void> {

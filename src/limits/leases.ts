@@ -356,8 +356,7 @@ export class Leases implements Source, TickTask {
     this.#soon = setTimeout(() => {
       this.#soon = undefined;
       this.#run();
-    }, pauseMs);
-    this.#soon.unref();
+    }, pauseMs).unref();
   }
 
   /** For windows alone: the bank knows all of it, so it can be forgotten. */

@@ -235,8 +235,7 @@ export class ProcessLimits implements Limits {
   /** The first use starts the timer: a gateway without limits has none. */
   protected wake(): void {
     if (this.#timer !== undefined || this.#closed) return;
-    this.#timer = setInterval(() => this.turn(), TURN_MS);
-    this.#timer.unref();
+    this.#timer = setInterval(() => this.turn(), TURN_MS).unref();
   }
 
   protected get isAwake(): boolean {

@@ -155,8 +155,7 @@ export function limitsOfFirst(channel: LimitsChannel): {
   function ask(asked: Asked): Promise<LimitsAnswer> {
     const number = ++numbers;
     const { promise, resolve, reject } = Promise.withResolvers<LimitsAnswer>();
-    const timeout = setTimeout(() => settle(undefined), ANSWER_MS);
-    timeout.unref();
+    const timeout = setTimeout(() => settle(undefined), ANSWER_MS).unref();
     const settle = (answer: LimitsAnswer | undefined) => {
       clearTimeout(timeout);
       waiting.delete(number);

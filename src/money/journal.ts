@@ -180,8 +180,7 @@ export class SpendJournal {
   #append(entry: SpendEntry): number {
     const n = this.#journal.append(JSON.stringify(entry));
     if (this.#looking === undefined && this.#closed === undefined) {
-      this.#looking = setTimeout(this.#look, LOOK_AFTER_MS);
-      this.#looking.unref();
+      this.#looking = setTimeout(this.#look, LOOK_AFTER_MS).unref();
     }
     return n;
   }
@@ -195,8 +194,7 @@ export class SpendJournal {
 
   #age(): void {
     if (this.#aging !== undefined || this.#closed !== undefined) return;
-    this.#aging = setTimeout(this.#aged, this.#momentMs);
-    this.#aging.unref();
+    this.#aging = setTimeout(this.#aged, this.#momentMs).unref();
   }
 
   readonly #aged = () => {
@@ -231,8 +229,7 @@ export class SpendJournal {
       }
       clearInterval(this.#touching);
       this.#touching = undefined;
-    }, TOUCH_EVERY_MS);
-    this.#touching.unref();
+    }, TOUCH_EVERY_MS).unref();
   }
 
   #overflows(row: SpendRow): void {

@@ -131,8 +131,7 @@ export class SpendKeeper {
       this.#failures === 0
         ? lookEveryMs
         : Math.min(RETRY_MS * 2 ** (this.#failures - 1), MAX_RETRY_MS);
-    this.#timer = setTimeout(() => void this.look(), after);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.look(), after).unref();
   }
 
   async #look(): Promise<boolean> {

@@ -92,8 +92,7 @@ export function watchFile(
         reportSoon();
       }),
     pollMs,
-  );
-  poll.unref();
+  ).unref();
   return () => {
     ended = true;
     clearTimeout(timer);

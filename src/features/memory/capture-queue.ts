@@ -101,8 +101,7 @@ export class CaptureQueue<T> {
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#step();
-    }, after);
-    this.#timer.unref();
+    }, after).unref();
   }
 
   #removeItems(items: readonly T[]): void {

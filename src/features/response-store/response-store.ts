@@ -133,8 +133,7 @@ export class ResponseStore {
   /** Opens the database, and takes over the rows that an earlier process could not write. Never throws. */
   open(): void {
     if (this.#upkeep !== undefined || this.#closed) return;
-    this.#upkeep = setInterval(() => void this.prune(PRUNE_MS), PRUNE_MS);
-    this.#upkeep.unref();
+    this.#upkeep = setInterval(() => void this.prune(PRUNE_MS), PRUNE_MS).unref();
     this.#tables();
     if (this.#waiting.isThere && this.#waiting.open()) this.#schedule(0);
   }
@@ -439,8 +438,7 @@ export class ResponseStore {
     if (this.#closed || at >= this.#flushAt) return;
     this.#flushAt = at;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => void this.#flushNow(), ms);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.#flushNow(), ms).unref();
   }
 
   #flushNow(): Promise<void> {

@@ -18,6 +18,9 @@ export const object = (value: unknown): JsonObject | undefined =>
 export const list = (value: unknown): readonly Json[] | undefined =>
   Array.isArray(value) ? (value as readonly Json[]) : undefined;
 
+/** The items of a list; none if the value is no list. */
+export const listOf = (value: unknown): readonly Json[] => list(value) ?? [];
+
 /** The objects in a list; none if the value is no list. */
 export const objects = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];

@@ -22,8 +22,7 @@ export function madeLarge(size: number): void {
   if (size < LARGE_BYTES) return;
   bytes += size;
   if (bytes < WORTH_BYTES || timer !== undefined) return;
-  timer = setTimeout(collect, Math.max(DELAY_MS, notBefore - performance.now()));
-  timer.unref();
+  timer = setTimeout(collect, Math.max(DELAY_MS, notBefore - performance.now())).unref();
 }
 
 async function collect(): Promise<void> {

@@ -25,8 +25,7 @@ export class Repeating {
     this.#again = true;
     if (this.#running !== undefined) return;
     clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#run(), 0);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => this.#run(), 0).unref();
   }
 
   /** Ends; resolves when no run is under way. */
@@ -45,8 +44,7 @@ export class Repeating {
         this.#running = undefined;
         if (this.#closed) return;
         if (this.#again) return this.wake();
-        this.#timer = setTimeout(() => this.#run(), everyMs);
-        this.#timer.unref();
+        this.#timer = setTimeout(() => this.#run(), everyMs).unref();
       });
   }
 }

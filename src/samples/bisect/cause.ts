@@ -3,9 +3,10 @@
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { dotted, partsOf, pointerOf, valueAt } from '../../lib/json/pointer.ts';
+import { listOf } from '../../lib/json/typed-reads.ts';
 import { type Cut, isGone } from './cut.ts';
 import type { BisectCause } from './types.ts';
-import { listOf, sizeOf } from './units.ts';
+import { sizeOf } from './units.ts';
 
 export interface CauseFinding {
   readonly cause: BisectCause;

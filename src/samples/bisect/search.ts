@@ -3,6 +3,7 @@
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { Json, JsonObject } from '../../lib/json/json.ts';
 import { partsOf, valueAt } from '../../lib/json/pointer.ts';
+import { listOf } from '../../lib/json/typed-reads.ts';
 import { ddmin } from '../../lib/text/ddmin.ts';
 import { applyCut, type Cut, isGone, leaveOut, replace } from './cut.ts';
 import type { Verdict } from './types.ts';
@@ -14,7 +15,6 @@ import {
   halves,
   historyKey,
   type LongText,
-  listOf,
   longTexts,
   type MessageUnit,
   memberUnits,

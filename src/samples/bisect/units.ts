@@ -3,7 +3,7 @@
 import type { ProtocolName } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { pointerOf } from '../../lib/json/pointer.ts';
-import { objects } from '../../lib/json/typed-reads.ts';
+import { listOf, objects } from '../../lib/json/typed-reads.ts';
 import { wordSet } from '../../lib/text/words.ts';
 import { type Cut, isGone } from './cut.ts';
 
@@ -21,9 +21,6 @@ export interface MessageUnit extends CutUnit {
   /** Instructions: they may come before the first user message. */
   readonly system: boolean;
 }
-
-export const listOf = (value: Json | undefined): readonly Json[] =>
-  Array.isArray(value) ? (value as readonly Json[]) : [];
 
 /** The member that holds the history. */
 export const historyKey = (protocol: ProtocolName): string => HISTORY_KEYS[protocol];

@@ -326,8 +326,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
           queue.add(capture, false);
       }
       queue.pump();
-    }, limits.flushAfter);
-    flushTimer.unref();
+    }, limits.flushAfter).unref();
   };
 
   const writeIndex = () => {
@@ -339,8 +338,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   /** The index is compared with files of earlier processes once this one has started. */
-  const reconcileTimer = setTimeout(() => maintenance.reconcile(), RECONCILE_AFTER_MS);
-  reconcileTimer.unref();
+  const reconcileTimer = setTimeout(() => maintenance.reconcile(), RECONCILE_AFTER_MS).unref();
 
   const flush = async () => {
     await queue.idle();

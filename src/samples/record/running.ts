@@ -47,8 +47,7 @@ export class RunningExchanges {
         const row = this.#rowOf(capture);
         for (const watcher of this.watchers) watcher.row(row);
       }
-    }, TELL_AFTER);
-    this.#timer.unref();
+    }, TELL_AFTER).unref();
   }
 
   close(): void {

@@ -61,8 +61,7 @@ export class RunningElsewhere {
       if (++ticks % (AGAIN_MS / 1000) !== 0) return;
       for (const id of this.#own.keys()) this.#changed.add(id);
       this.#tellSoon();
-    }, 1000);
-    this.#again.unref();
+    }, 1000).unref();
   }
 
   /** Newest first. */

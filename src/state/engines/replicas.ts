@@ -82,8 +82,7 @@ export class Replicas {
     this.#timer = setInterval(
       () => void this.heartbeat(),
       this.options.heartbeatMs ?? HEARTBEAT_MS,
-    );
-    this.#timer.unref();
+    ).unref();
     void this.heartbeat();
   }
 

@@ -144,8 +144,7 @@ export class EngineWatch {
   #schedule(): void {
     const usual = this.options.pingMs ?? PING_MS;
     const wait = Math.max(usual, Math.min(MAX_PING_MS, usual * 2 ** this.#relapses));
-    this.#timer = setTimeout(() => void this.#ping(), wait);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.#ping(), wait).unref();
   }
 
   async #ping(): Promise<void> {
@@ -160,8 +159,7 @@ export class EngineWatch {
     this.#change('up', undefined);
     if (this.#relapses === 0) return this.#tell();
     // It came back once before and still refused calls, so its return is reported only after it has stayed.
-    this.#timer = setTimeout(() => this.#tell(), this.#steadyMs);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => this.#tell(), this.#steadyMs).unref();
   }
 }
 

@@ -212,8 +212,7 @@ export class Journal {
       this.#retry = setTimeout(() => {
         this.#retryAt = 0;
         this.flush();
-      }, RETRY_MS);
-      this.#retry.unref();
+      }, RETRY_MS).unref();
     }
     if (this.#problem) return;
     this.#problem = true;

@@ -297,8 +297,7 @@ export class RoomFile<Entry> {
 
   #schedule(after = this.#file.flushAfterMs): void {
     if (this.#closed || this.#timer !== undefined) return;
-    this.#timer = setTimeout(() => this.flush(), after);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => this.flush(), after).unref();
   }
 
   #warnOnce(what: string, thrown: unknown): void {

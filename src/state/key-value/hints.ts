@@ -147,8 +147,7 @@ export class ValkeyHints implements Hints {
       await this.#exchange().catch(() => {});
     }
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#call(), this.options.pollMs ?? POLL_MS);
-    this.#timer.unref();
+    this.#timer = setTimeout(() => void this.#call(), this.options.pollMs ?? POLL_MS).unref();
   }
 
   async #exchange(): Promise<void> {

@@ -215,8 +215,7 @@ export class WriteBehind implements TickTask {
     this.#retry = setTimeout(() => {
       this.#retry = undefined;
       void this.#flush();
-    }, RETRY_MS);
-    this.#retry.unref();
+    }, RETRY_MS).unref();
   }
 
   /** @returns false: the cache is away */

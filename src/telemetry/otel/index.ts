@@ -169,8 +169,7 @@ export class WatchedExporter<T> implements Exporter<T> {
     const timer = setTimeout(() => {
       const error = new Error(`no whole answer within ${this.#timeoutMs} ms`);
       end({ code: 1, error }, error.message);
-    }, this.#timeoutMs + LATE_MS);
-    timer.unref();
+    }, this.#timeoutMs + LATE_MS).unref();
     this.#exporter.export(items, (result) => {
       const remark = takeRemark();
       const failure = result.code === 0 ? remark : result.error?.message || 'no answer';

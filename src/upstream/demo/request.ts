@@ -4,6 +4,7 @@ import { ownWords } from '../../conversation/agent-parts.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { missing } from '../../conversation/parameter-errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { listOf, text as textOf } from '../../lib/json/typed-reads.ts';
 
 export interface DemoTool {
   readonly kind: 'function' | 'custom';
@@ -47,10 +48,6 @@ export interface DemoRequest {
 
 /** Each is looked for in the answer; vendors take four to sixteen. */
 const MAX_STOPS = 64;
-
-const listOf = (value: Json | undefined): readonly Json[] =>
-  Array.isArray(value) ? (value as readonly Json[]) : [];
-const textOf = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
 
 /** @throws GatewayError invalid_request with `param` naming the field */
 export function readRequest(body: Json | undefined): DemoRequest {

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { memberOf, put } from '../../lib/json/json-members.ts';
 import { violation } from '../../lib/json/json-schema.ts';
 import { isSchema, resolve, type Schema } from '../../lib/json/json-schema-parts.ts';
+import { listOf } from '../../lib/json/typed-reads.ts';
 
 /** Values to try first for a property. An optional property that one of them fits is put in. */
 export type Wishes = (name: string, schema: JsonObject, required: boolean) => readonly Json[];
@@ -162,8 +163,6 @@ class Sampler {
   }
 }
 
-const listOf = (value: Json | undefined): readonly Json[] =>
-  Array.isArray(value) ? (value as readonly Json[]) : [];
 const numberOf = (value: Json | undefined, otherwise: number): number =>
   typeof value === 'number' ? value : otherwise;
 const without = ({ ...schema }: JsonObject, key: string): JsonObject => {

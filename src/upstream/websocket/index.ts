@@ -152,13 +152,12 @@ class SocketTransport {
     }
     sockets.push(socket);
     this.#idle.set(key, sockets);
-    const timer = setTimeout(() => {
+    setTimeout(() => {
       const at = this.#idle.get(key)?.indexOf(socket) ?? -1;
       if (at < 0) return;
       this.#idle.get(key)?.splice(at, 1);
       if (this.#idle.get(key)?.length === 0) this.#idle.delete(key);
       socket.close();
-    }, IDLE_MS);
-    timer.unref();
+    }, IDLE_MS).unref();
   }
 }

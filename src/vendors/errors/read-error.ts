@@ -3,7 +3,7 @@
 import type { ErrorKind } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
-import { objects } from '../../lib/json/typed-reads.ts';
+import { listOf, object, objects } from '../../lib/json/typed-reads.ts';
 import { BASE_RESP_CODES, CODES, type ErrorTexts, kindOfWords } from './kind-of-words.ts';
 
 /** What an error says, read from wherever the vendor puts it. */
@@ -24,10 +24,6 @@ export interface KnownError {
 }
 
 const NOTHING: JsonObject = {};
-const object = (value: Json | undefined): JsonObject | undefined =>
-  isObject(value) ? value : undefined;
-const list = (value: Json | undefined): readonly Json[] =>
-  Array.isArray(value) ? (value as readonly Json[]) : [];
 const text = (value: Json | undefined) =>
   typeof value === 'string' && value !== '' ? value : undefined;
 const codeText = (value: Json | undefined) =>
@@ -44,11 +40,11 @@ const MAX_WRAPPERS = 3;
  * OpenRouter and relays wrap, which is the error of the vendor behind them.
  */
 export function readVendorError(value: Json | undefined, depth = 0): VendorErrorTexts {
-  const top = object(value) ?? object(list(value)[0]) ?? NOTHING;
+  const top = object(value) ?? object(listOf(value)[0]) ?? NOTHING;
   const error = object(top.error) ?? NOTHING;
   const base = object(top.base_resp);
   const detail = object(top.detail);
-  const failed = object(detail?.error) ?? detail ?? object(list(top.errors)[0]) ?? NOTHING;
+  const failed = object(detail?.error) ?? detail ?? object(listOf(top.errors)[0]) ?? NOTHING;
   const metadata = object(error.metadata) ?? NOTHING;
   const outer: VendorErrorTexts = {
     message:
@@ -82,7 +78,7 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
       text(top.error_type),
     param: text(error.param) ?? text(top.param),
     inBaseResp: base !== undefined,
-    flagged: list(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
+    flagged: listOf(metadata.reasons).length > 0 || metadata.flagged_input !== undefined,
     details: objects(error.details),
   };
   const wrapped =
@@ -122,11 +118,11 @@ const shortText = (plain: string): string | undefined =>
 
 /** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
 function validationMessage(value: Json | undefined): string | undefined {
-  const lines = list(value).flatMap((item) => {
+  const lines = listOf(value).flatMap((item) => {
     const entry = object(item);
     const words = text(entry?.msg);
     if (words === undefined) return [];
-    const where = list(entry?.loc).join('.');
+    const where = listOf(entry?.loc).join('.');
     return [where === '' ? words : `${where}: ${words}`];
   });
   return lines.length > 0 ? lines.join('; ') : undefined;
@@ -167,7 +163,7 @@ export function kindOfVendorError(
  */
 export function googleQuota({ details, message = '' }: VendorErrorTexts): KnownError | undefined {
   const ids = details.flatMap(({ violations }) =>
-    list(violations).map((one) => text(object(one)?.quotaId) ?? ''),
+    listOf(violations).map((one) => text(object(one)?.quotaId) ?? ''),
   );
   if (ids.some((id) => id.includes('PerDay'))) return { kind: 'quota', retryable: false };
   // The tier has nothing of this model: waiting is in vain.

@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
+import { resolve } from '../../../lib/json/json-schema-parts.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import { list, object, text } from '../wire.ts';
 
@@ -152,13 +153,7 @@ class Reduction {
   }
 
   #find(reference: string): JsonObject | undefined {
-    if (!reference.startsWith('#')) return undefined;
-    let at: Json | undefined = this.#root;
-    for (const part of reference.split('/').slice(1)) {
-      const key = part.replaceAll('~1', '/').replaceAll('~0', '~');
-      at = isObject(at) ? memberOf(at, key) : undefined;
-    }
-    return object(at);
+    return object(resolve(reference, this.#root));
   }
 
   /** The schema with the members of `allOf` in it. */

@@ -46,8 +46,7 @@ export function backFill(options: BackFillOptions): BackFill {
       running = batches().finally(() => {
         running = undefined;
       });
-    }, ms);
-    timer.unref();
+    }, ms).unref();
   };
 
   async function batches(): Promise<void> {

@@ -127,8 +127,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     const timer = setTimeout(() => {
       upkeep = undefined;
       void work().catch(() => {});
-    }, ms);
-    timer.unref();
+    }, ms).unref();
     upkeep = { work, timer };
   }
   /** Rewrites a file without removed data a moment later, for many removals at once. */

@@ -3,6 +3,7 @@
 import { createHash } from 'node:crypto';
 import type { MediaBlock } from '../../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
+import { text as textOf } from '../../../../lib/json/typed-reads.ts';
 import { anyExactGlob } from '../../../../lib/text/glob.ts';
 import type { ToolOutcome } from '../../tool.ts';
 
@@ -61,7 +62,7 @@ export function readTools(
     if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
     if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
     if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
-    const texts = { title: str(title), description: str(description) };
+    const texts = { title: textOf(title), description: textOf(description) };
     const hints = isObject(annotations) ? annotations : {};
     // https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
     const repeatable = hints.readOnlyHint === true || hints.idempotentHint === true;
@@ -108,20 +109,18 @@ interface ContentPart {
   readonly media?: MediaBlock;
 }
 
-const str = (value: Json | undefined) => (typeof value === 'string' ? value : undefined);
-
 function readBlock(block: JsonObject): ContentPart {
   switch (block.type) {
     case 'text':
-      return { text: str(block.text) };
+      return { text: textOf(block.text) };
     case 'image':
     case 'audio':
-      return binary(str(block.data), str(block.mimeType) ?? '', `this ${block.type}`);
+      return binary(textOf(block.data), textOf(block.mimeType) ?? '', `this ${block.type}`);
     case 'resource':
       return isObject(block.resource) ? readResource(block.resource) : {};
     case 'resource_link': {
-      const uri = str(block.uri) ?? '';
-      const labels = [str(block.title) ?? str(block.name) ?? uri, str(block.description)];
+      const uri = textOf(block.uri) ?? '';
+      const labels = [textOf(block.title) ?? textOf(block.name) ?? uri, textOf(block.description)];
       return { text: `[${labels.filter((label) => label).join(': ')}](${uri})` };
     }
     default:
@@ -130,10 +129,10 @@ function readBlock(block: JsonObject): ContentPart {
 }
 
 function readResource(resource: JsonObject): ContentPart {
-  const uri = str(resource.uri) ?? 'a resource';
-  const text = str(resource.text);
+  const uri = textOf(resource.uri) ?? 'a resource';
+  const text = textOf(resource.text);
   if (text !== undefined) return { text: `Resource ${uri}:\n${text}` };
-  const found = binary(str(resource.blob), str(resource.mimeType) ?? '', uri);
+  const found = binary(textOf(resource.blob), textOf(resource.mimeType) ?? '', uri);
   return found.media === undefined ? found : { ...found, text: `Resource ${uri}:` };
 }
 
