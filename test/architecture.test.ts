@@ -260,6 +260,29 @@ describe('who may import whom', () => {
     }
   });
 
+  test('packages that `import()` loads are ES modules: minified, the call for CommonJS can call the wrong thing', () => {
+    const loaded = sources.flatMap(({ path, text }) =>
+      [...text.matchAll(/(?<!typeof )import\('((?!bun:|node:)[a-z@][^']*)'\)/g)].map(
+        ([, name]) => ({
+          path,
+          name: name!,
+        }),
+      ),
+    );
+    expect(loaded.length).toBeGreaterThan(5);
+    /** As the bundler finds it: by the field `module`, or the file that the conditions of an import name. */
+    const isModule = (name: string) => {
+      const manifest = join(ROOT, 'node_modules', name, 'package.json');
+      if (existsSync(manifest) && 'module' in JSON.parse(readFileSync(manifest, 'utf8')))
+        return true;
+      return /\bexport\s*[{*]|^\s*export\b/m.test(
+        readFileSync(Bun.resolveSync(name, ROOT), 'utf8'),
+      );
+    };
+    expect(isModule('iovalkey')).toBe(false);
+    expect(loaded.filter(({ name }) => !isModule(name))).toEqual([]);
+  });
+
   test('what sends telemetry is loaded only where a collector is configured', () => {
     const wrong = broken((source, to) =>
       to.startsWith('@opentelemetry/') && !source.path.startsWith('src/telemetry/otel/')

@@ -189,7 +189,7 @@ async function connect(
   /** Gets why there is no connection, and undefined when there is one. */
   onChange: (lost: Error | undefined) => void,
 ): Promise<Client> {
-  const { Cluster, Redis, ReplyError } = await import('iovalkey');
+  const { Cluster, Redis, ReplyError } = await import('./valkey-client.ts');
   replyError = ReplyError;
   const { form, nodes, username, password, sentinelPassword, db, tls, caFile } = address;
   const secure = tls ? { tls: caFile === undefined ? {} : { ca: readFileSync(caFile) } } : {};
