@@ -6,6 +6,7 @@ import { Notes } from '../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../src/conversation/profile-facts.ts';
 import { PROTOCOL_NAMES, type ProtocolName } from '../../src/conversation/protocol-names.ts';
 import type { Conversation, Settings } from '../../src/conversation/types.ts';
+import { PROFILES } from '../../src/vendors/index.ts';
 
 /** A value of each setting that is not what vendors do without it. The compiler asks for that of a new one. */
 const EXAMPLES: Required<Omit<Settings, 'rest'>> = {
@@ -81,6 +82,44 @@ test('labels of Gemini reach Chat as metadata, and no note says that they were d
   const body = CODECS['openai-chat'].encodeRequest(conversation, target, notes);
   expect(body.metadata).toEqual({ team: 'web' });
   expect(notes.all).toEqual([]);
+});
+
+// https://github.com/ogx-ai/ogx/issues/5452, https://github.com/BerriAI/litellm/pull/34959
+test.each([
+  ['auto', undefined, []],
+  ['default', 'standard', []],
+  ['flex', 'flex', []],
+  ['priority', 'priority', []],
+  ['scale', undefined, ['parameter_dropped']],
+])('the tier %p of OpenAI’s clients is %p at Gemini', (asked, tier, noted) => {
+  for (const [from, body] of [
+    ['openai-chat', { messages: [{ role: 'user', content: 'a' }] }],
+    ['openai-responses', { input: 'a' }],
+  ] as const) {
+    const notes = new Notes();
+    const profile = NO_PROFILE;
+    const target = { provider: 'p', model: 'm', protocol: 'google-gemini', profile } as const;
+    const given = CODECS[from].decodeRequest({ model: 'm', ...body, service_tier: asked });
+    const sent = CODECS['google-gemini'].encodeRequest(given, target, notes);
+    expect([sent.serviceTier, notes.all.map(({ name }) => name)]).toEqual([tier, noted]);
+  }
+});
+
+test.each([
+  ['flex', 'flex'],
+  ['SERVICE_TIER_FLEX', 'flex'],
+  ['SERVICE_TIER_PRIORITY', 'priority'],
+  ['standard', 'default'],
+  ['SERVICE_TIER_UNSPECIFIED', undefined],
+])('the tier %p of Gemini’s clients is %p at OpenAI', (serviceTier, tier) => {
+  const contents = [{ role: 'user', parts: [{ text: 'a' }] }];
+  const given = CODECS['google-gemini'].decodeRequest({ model: 'm', contents, serviceTier });
+  const profile = PROFILES.openai!;
+  for (const to of ['openai-chat', 'openai-responses'] as const) {
+    const target = { provider: 'p', model: 'm', protocol: to, profile };
+    const sent = CODECS[to].encodeRequest(given, target, new Notes());
+    expect([to, sent.service_tier]).toEqual([to, tier]);
+  }
 });
 
 test.each([

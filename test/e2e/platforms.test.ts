@@ -425,6 +425,30 @@ describe('Vertex AI', () => {
     expect(((await counted.json()) as { totalTokens: number }).totalTokens).toBeGreaterThan(0);
   });
 
+  // https://github.com/googleapis/python-genai/issues/2847
+  test.each([
+    ['Gemini', { serviceTier: 'flex' }, 'flex'],
+    ['Gemini', { serviceTier: 'SERVICE_TIER_PRIORITY' }, 'priority'],
+    ['Gemini', { service_tier: 'standard' }, 'standard'],
+    ['Gemini', { serviceTier: 'SERVICE_TIER_UNSPECIFIED' }, undefined],
+    ['Gemini', { labels: { a: 'serviceTier' } }, undefined],
+    ['Chat', { service_tier: 'flex' }, 'flex'],
+    ['Chat', { service_tier: 'default' }, 'standard'],
+    ['Chat', { service_tier: 'auto' }, undefined],
+  ])('the tier of a request of %s, %p, is a header at Vertex', async (client, asked, tier) => {
+    const [body, path] =
+      client === 'Chat'
+        ? [message('on-gemini', asked), '/v1/chat/completions']
+        : [
+            { contents: [{ role: 'user', parts: [{ text: 'Hi' }] }], ...asked },
+            '/v1beta/models/on-gemini:generateContent',
+          ];
+    expect((await post(body, {}, path)).status).toBe(200);
+    const [sent] = google.requests;
+    expect(sent!.headers['x-vertex-ai-llm-shared-request-type']).toBe(tier as string);
+    expect(JSON.stringify(sent!.body)).not.toMatch(/"service_?tier":/i);
+  });
+
   test('one token serves many requests, and a withdrawn one is replaced at once', async () => {
     const { length } = google.assertions;
     await Promise.all([1, 2, 3].map(() => post(message('on-vertex'))));

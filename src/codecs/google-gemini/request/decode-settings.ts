@@ -87,11 +87,19 @@ export function decodeSettings(body: JsonObject): Settings {
     reasoning: decodeReasoning(object(field(config, 'thinkingConfig'))) as JsonObject | undefined,
     format: decodeFormat(config) as JsonObject | undefined,
     metadata: object(body.labels),
-    serviceTier: text(field(body, 'serviceTier')),
+    serviceTier: decodeTier(field(body, 'serviceTier')),
     store: flag(body.store),
     rest: restOf(body, config),
   });
   return settings as unknown as Settings;
+}
+
+/** The tier in OpenAI's words. Google's SDKs write `SERVICE_TIER_FLEX` or `flex`. */
+function decodeTier(value: Json | undefined): string | undefined {
+  const tier = text(value)
+    ?.toLowerCase()
+    .replace(/^service_tier_/, '');
+  return tier === 'standard' ? 'default' : tier === 'unspecified' ? undefined : tier;
 }
 
 function configOf(value: Json | undefined): JsonObject {

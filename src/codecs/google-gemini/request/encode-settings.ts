@@ -43,8 +43,25 @@ export function encodeSettings(
   const body: Body = { stream: settings.stream || undefined };
   if (Object.keys(compact(config)).length > 0) body.generationConfig = compact(config);
   body.toolConfig = encodeToolChoice(settings.toolChoice, conversation, notes, declared);
+  body.serviceTier = encodeTier(settings.serviceTier, notes);
   noteDropped(settings, notes);
   return compact(body);
+}
+
+// https://ai.google.dev/gemini-api/docs/optimization
+const TIERS: Readonly<Record<string, string>> = {
+  default: 'standard',
+  standard_only: 'standard',
+  flex: 'flex',
+  priority: 'priority',
+};
+
+function encodeTier(asked: string | undefined, notes: Notes): string | undefined {
+  // What Google does of itself.
+  if (asked === undefined || asked === 'auto') return undefined;
+  const tier = memberOf(TIERS, asked);
+  if (tier === undefined) notes.add('parameter_dropped', 'service_tier', asked);
+  return tier;
 }
 
 /** The settings of a client of this protocol: its own body with what was changed since. */
@@ -267,8 +284,10 @@ function encodeToolChoice(
   return undefined;
 }
 
-const isTaken = (name: keyof Settings) =>
-  name in CONFIG_KEYS || name === 'toolChoice' || name === 'stream' || name === 'streamUsage';
+const BESIDE: ReadonlySet<string> = new Set<keyof Settings>([
+  ...(['toolChoice', 'serviceTier', 'stream', 'streamUsage'] as const),
+]);
+const isTaken = (name: keyof Settings) => name in CONFIG_KEYS || BESIDE.has(name);
 
 /** Notes what Gemini has no field for. */
 function noteDropped(settings: Settings, notes: Notes): void {

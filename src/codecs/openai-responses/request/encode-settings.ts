@@ -3,6 +3,7 @@
 import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import {
   acceptedUser,
+  openaiServiceTier,
   SHARED_FIELDS,
   sharedField,
   shortIdentifier,
@@ -157,7 +158,8 @@ function encodeIdentity(body: Body, settings: Settings, chat: boolean, context: 
   }
   body.user = acceptedUser(settings.user, notes);
   if (settings.serviceTier !== undefined) {
-    if (chat || settings.serviceTier === 'auto') body.service_tier = settings.serviceTier;
+    const tier = chat ? settings.serviceTier : openaiServiceTier(settings.serviceTier);
+    if (tier !== undefined) body.service_tier = tier;
     else notes.add('parameter_dropped', 'service_tier');
   }
 }

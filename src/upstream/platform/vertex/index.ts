@@ -2,7 +2,10 @@
 
 import type { VertexConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
+import { asBuffer } from '../../../lib/bytes/bytes.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
+import { withoutMembers } from '../../../lib/json/body-members.ts';
+import { topLevel, tryParse } from '../../../lib/json/json.ts';
 import { withMore } from '../../request-headers.ts';
 import {
   type Transport,
@@ -19,6 +22,7 @@ import { fetchGoogleToken, type GoogleToken } from './token.ts';
 
 const VERSION = 'vertex-2023-10-16';
 const NONE: ReadonlySet<string> = new Set();
+const utf8 = new TextDecoder();
 
 export class Vertex implements Platform {
   readonly #transport: Transport;
@@ -48,9 +52,7 @@ export class Vertex implements Platform {
   }
 
   async send(asked: PlatformRequest): Promise<UpstreamAnswer> {
-    const request = this.#isClaude
-      ? claudeRequest(asked)
-      : { ...asked.request, url: asked.url(asked.path, true) };
+    const request = this.#isClaude ? claudeRequest(asked) : geminiRequest(asked);
     return sendWithToken(this.#tokens, request, (headers) => this.#sent(asked, request, headers));
   }
 
@@ -63,6 +65,30 @@ export class Vertex implements Platform {
     const answer = await this.#transport({ ...request, headers });
     return this.#isClaude && answer.status >= 400 ? errorAnswer(answer) : answer;
   }
+}
+
+const TIER: ReadonlySet<string> = new Set(['serviceTier', 'service_tier']);
+const NEEDLES = [...TIER].map((name) => Buffer.from(`"${name}"`));
+const TIERS: ReadonlySet<string> = new Set(['flex', 'priority', 'standard']);
+/** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/flex-paygo */
+const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
+
+/** The tier goes into a header: in the body Vertex ignores or refuses it (github.com/googleapis/python-genai/issues/2847). */
+function geminiRequest({ path, url, request }: PlatformRequest): UpstreamRequest {
+  const sent = { ...request, url: url(path, true) };
+  const body = wholeBody(request);
+  if (body === undefined || !NEEDLES.some((name) => asBuffer(body).includes(name))) return sent;
+  const members = topLevel(body, TIER);
+  const member = members?.get('serviceTier') ?? members?.get('service_tier');
+  if (member === undefined) return sent;
+  const bare = { ...sent, body: withoutMembers(body, TIER) };
+  const value = tryParse(utf8.decode(body.subarray(member.valueStart, member.valueEnd)));
+  const tier = String(value)
+    .toLowerCase()
+    .replace(/^service_tier_/, '');
+  if (!TIERS.has(tier)) return bare;
+  const own = FlatHeaders.of({ [TIER_HEADER]: tier });
+  return { ...bare, ownHeaders: withMore(request.ownHeaders ?? own, own) };
 }
 
 /** The wire of https://docs.cloud.google.com/vertex-ai/generative-ai/docs/partner-models/claude/use-claude. */
