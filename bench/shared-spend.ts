@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { SpendJournal } from '../src/money/journal.ts';
-import type { SpendRow } from '../src/money/spend.ts';
+import type { SpendRow } from '../src/money/schema.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
 import { newDatabase, startPostgres } from '../test/support/engines/database-servers.ts';
 import { openedSpend } from '../test/support/spend-rows.ts';

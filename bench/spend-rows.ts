@@ -1,7 +1,7 @@
 /** Rows of a month of spend for benchmarks: sessions of twenty requests, by keys of which each uses every model. */
 
+import type { SpendRow } from '../src/money/schema.ts';
 import { NO_TOKENS } from '../src/money/schema.ts';
-import type { SpendRow } from '../src/money/spend.ts';
 import { labelsText } from '../src/money/totals.ts';
 import { NOTHING_ADDED } from '../test/support/spend-rows.ts';
 

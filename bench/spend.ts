@@ -10,7 +10,7 @@ import { OutputEstimate } from '../src/money/estimate.ts';
 import { FreeSearches } from '../src/money/free-searches.ts';
 import { PriceBook } from '../src/money/price.ts';
 import { spendPage } from '../src/money/rows.ts';
-import type { SpendRow } from '../src/money/spend.ts';
+import type { SpendRow } from '../src/money/schema.ts';
 import { readUsageQuery, usageBy } from '../src/money/usage.ts';
 import { openedSpend } from '../test/support/spend-rows.ts';
 import { benchKeys, spendRows } from './spend-rows.ts';

@@ -21,8 +21,7 @@ import type { FreeSearches } from './free-searches.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
 import { LastPrompts, type Lost } from './lost-cache.ts';
 import { BATCH_TIER, type PriceBook, type PriceVersion, type Served } from './price.ts';
-import { NO_TOKENS } from './schema.ts';
-import type { SpendRow, SpendTokens } from './spend.ts';
+import { NO_TOKENS, type SpendRow, type SpendTokens } from './schema.ts';
 import { labelsText } from './totals.ts';
 
 /** The limits and budgets of one exchange; without any, there is no guard. */
@@ -436,7 +435,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 
-  #rowEnd(ended: TryEnd, usage: Usage | undefined): SpendRow['ended'] {
+  #rowEnd(ended: TryEnd, usage: Usage | undefined): Exclude<TryEnd, 'stopped'> {
     if (ended !== 'cut' && ended !== 'stopped') return ended;
     // Without a head there was nothing to cut, unless it is paid for.
     return this.#status === undefined && usage === undefined ? 'error' : 'cut';

@@ -6,9 +6,7 @@ import { basename, dirname, join } from 'node:path';
 import { tryParse } from '../lib/json/json.ts';
 import { isRunning } from '../lib/process/running.ts';
 import { openAsItIs } from '../state/versioned-store.ts';
-import type { StoredRow } from './schema.ts';
-import { ENDED, TAKEN_OVER } from './schema.ts';
-import type { SpendRow } from './spend.ts';
+import { ENDED, type SpendRow, type SpendTokens, type StoredRow, TAKEN_OVER } from './schema.ts';
 import type { NamedRow, SpendStore } from './spend-store.ts';
 import { labelsText } from './totals.ts';
 
@@ -16,7 +14,7 @@ const AT_ONCE = 500;
 
 /** A row as those versions wrote it down. */
 interface EarlierRow
-  extends Omit<SpendRow, 'labels' | 'upstream_key' | 'estimated' | keyof EarlierTokens> {
+  extends Omit<SpendRow, 'labels' | 'upstream_key' | 'estimated' | keyof SpendTokens> {
   readonly labels: Readonly<Record<string, string>>;
   readonly upstreamKey?: string;
   readonly estimated: boolean;
@@ -27,10 +25,6 @@ interface EarlierRow
     >
   >;
 }
-type EarlierTokens = Record<
-  'input' | 'output' | 'cache_read' | 'cache_write' | 'cache_write_1h' | 'reasoning' | 'searches',
-  number
->;
 
 /** A line of `spend.db.tail-WRITER`; the first one of each file is another. */
 interface TailLine {

@@ -4,8 +4,7 @@ import { type Linked, LinkedList } from '../lib/loop/linked-list.ts';
 import { Journal } from '../state/journal/journal.ts';
 import type { OutputEstimate } from './estimate.ts';
 import { learnedIn } from './reader.ts';
-import type { SpendReader } from './schema.ts';
-import type { SpendRow } from './spend.ts';
+import type { SpendReader, SpendRow } from './schema.ts';
 import type { SpendEntry } from './spend-store.ts';
 import { RowTotals } from './totals.ts';
 

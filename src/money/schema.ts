@@ -1,11 +1,10 @@
 /**
  * The tables of spend, in the file `state/spend.db` and in Postgres: rows of tries, totals beside them, and tries that run.
- * A column of rows is added in three places: to `ADDED` here, to `SpendRow`, and where its value comes from (`accounts.ts`).
+ * A column of rows is added in two places: to `ADDED` here, and where its value comes from (`accounts.ts`).
  */
 
 import type { SqlSchema } from '../state/sql/sql.ts';
 import { DATABASE_TABLES, FILE_TABLES } from './published-tables.ts';
-import type { SpendRow, SpendTokens } from './spend.ts';
 
 /** Spans of totals. A range of time is made of whole months, days and hours. */
 export const HOUR = 0;
@@ -19,45 +18,74 @@ export const TAKEN_OVER = 2;
 export const ENDED = 3;
 
 export interface Column {
-  readonly name: keyof SpendRow;
+  readonly name: string;
   readonly type: 'bigint' | 'text';
+  /** Of some tries it is not known. */
+  readonly isOptional?: true;
   /** It is added up in all totals, `tokens` as a kind of tokens; what is unknown counts as nothing. */
   readonly isSummed?: true | 'tokens';
   /** JSON that stands in thousands of rows: a number of the table of texts. */
   readonly isShared?: true;
 }
 
-const FIRST_COLUMNS: readonly Column[] = [
+const FIRST_COLUMNS = [
+  // Milliseconds since 1970: when the try ended.
   { name: 'time', type: 'bigint' },
+  // Its id.
   { name: 'request', type: 'text' },
+  // The id of the key's owner, '' where no key is needed.
   { name: 'key', type: 'text' },
+  // As `labelsText`.
   { name: 'labels', type: 'text', isShared: true },
-  { name: 'session', type: 'text' },
+  { name: 'session', type: 'text', isOptional: true },
   { name: 'client', type: 'text' },
+  // As it was asked for.
   { name: 'model', type: 'text' },
+  // `provider/model`
   { name: 'target', type: 'text' },
-  { name: 'upstream_key', type: 'text' },
+  { name: 'upstream_key', type: 'text', isOptional: true },
   { name: 'hop', type: 'bigint' },
   { name: 'attempt', type: 'bigint' },
-  { name: 'status', type: 'bigint' },
+  // Of the vendor's answer; not known: there was none.
+  { name: 'status', type: 'bigint', isOptional: true },
+  // A `TryEnd`, or `lost`.
   { name: 'ended', type: 'text' },
+  // Tokens by kind exclude each other as those of `Usage` do.
   { name: 'input', type: 'bigint', isSummed: 'tokens' },
   { name: 'output', type: 'bigint', isSummed: 'tokens' },
   { name: 'cache_read', type: 'bigint', isSummed: 'tokens' },
   { name: 'cache_write', type: 'bigint', isSummed: 'tokens' },
+  // The part of `cache_write` that is stored for one hour.
   { name: 'cache_write_1h', type: 'bigint', isSummed: 'tokens' },
   { name: 'reasoning', type: 'bigint', isSummed: 'tokens' },
+  // Searches of the vendor's own tool.
   { name: 'searches', type: 'bigint', isSummed: 'tokens' },
+  // 1: no usage came, or only a part.
   { name: 'estimated', type: 'bigint', isSummed: true },
-  { name: 'cost', type: 'bigint', isSummed: true },
-  { name: 'price', type: 'text', isShared: true },
-  { name: 'trace', type: 'text' },
-];
+  // Nano-USD; not known: no price is.
+  { name: 'cost', type: 'bigint', isSummed: true, isOptional: true },
+  // JSON of what was applied.
+  { name: 'price', type: 'text', isShared: true, isOptional: true },
+  { name: 'trace', type: 'text', isOptional: true },
+] as const satisfies readonly Column[];
 
 /** Columns that came after the tables were published, in the order in which they came: each is a migration of its own. */
 export const ADDED = [
+  // 1: the first try of its request, so that their sum is the number of requests.
   { name: 'requests', type: 'bigint', isSummed: true },
 ] as const satisfies readonly Column[];
+
+type RowColumn = (typeof FIRST_COLUMNS)[number] | (typeof ADDED)[number];
+type ValueOf<C extends Column> =
+  | (C['type'] extends 'text' ? string : number)
+  | (C extends { readonly isOptional: true } ? undefined : never);
+
+/** A row of spend: what one try at an upstream used and cost, and for whom. */
+export type SpendRow = { readonly [C in RowColumn as C['name']]: ValueOf<C> };
+export type SpendTokens = Pick<
+  SpendRow,
+  Extract<RowColumn, { readonly isSummed: 'tokens' }>['name']
+>;
 
 /** Columns of rows. */
 export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[] => [
@@ -66,9 +94,7 @@ export const columnsWith = (added: readonly Column[] = ADDED): readonly Column[]
 ];
 
 /** Of the tries without a price, `unpriced`, and not `cost`, counts. */
-export type SumColumn =
-  | ('tries' | 'unpriced' | 'estimated' | 'cost' | keyof SpendTokens)
-  | Extract<(typeof ADDED)[number], { readonly isSummed: unknown }>['name'];
+export type SumColumn = 'tries' | 'unpriced' | Extract<RowColumn, { isSummed: unknown }>['name'];
 
 /** What is summed over tries: columns of all totals. */
 export type Sums = Record<SumColumn, number>;

@@ -18,13 +18,13 @@ import {
   ENDED,
   FILE_NAMES,
   type SpendNames,
+  type SpendRow,
   type StoredRow,
   type SumColumn,
   spendSchema,
   sumColumnsWith,
   TAKEN_OVER,
 } from './schema.ts';
-import type { SpendRow } from './spend.ts';
 import { makeMonths } from './spend-months.ts';
 import { RowTotals, type SessionGroup, type TotalsGroup } from './totals.ts';
 
@@ -61,6 +61,8 @@ export interface NamedRow extends RowName {
 }
 
 const NAME = ['at', 'writer', 'n', 'rev', 'replica'];
+/** Of a row, by column. */
+type Values = Readonly<Record<string, string | number | undefined>>;
 
 export type WrittenRow = readonly [row: NamedRow, id: number];
 
@@ -253,8 +255,9 @@ export class SpendStore implements JournalTables {
     const shared = this.#columns.filter(({ isShared }) => isShared).map(({ name }) => name);
     const texts = new Set<string>();
     for (const { row } of rows) {
+      const values: Values = row;
       for (const name of shared) {
-        const text = row[name];
+        const text = values[name];
         if (typeof text === 'string') texts.add(text);
       }
     }
@@ -271,8 +274,9 @@ export class SpendStore implements JournalTables {
     let place = 0;
     for (const { row, at, writer, n, rev, replica = this.#replica } of rows) {
       if (isNamed) for (const value of [at, writer, n, rev, replica]) values[place++] = value;
+      const own: Values = row;
       for (const { name, isShared } of this.#columns) {
-        const value = row[name] ?? null;
+        const value = own[name] ?? null;
         if (typeof value !== 'string') values[place++] = value;
         else if (isShared) values[place++] = texts.get(this.#storable(value))!;
         else values[place++] = this.#storable(value);

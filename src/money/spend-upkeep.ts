@@ -2,7 +2,6 @@
 
 import type { SqlDatabase, SqlStatements } from '../state/sql/sql.ts';
 import { HOUR, LOST, MONTH } from './schema.ts';
-import type { SpendRow } from './spend.ts';
 import { dropMonth } from './spend-months.ts';
 import { MACHINE_LOCK, type SpendStore } from './spend-store.ts';
 
@@ -123,7 +122,7 @@ export function lapse(store: SpendStore, afterMs: number, most: number): Promise
       found += await store.book(inside, some, [id], ({ row, ...named }) => ({
         ...named,
         rev: LOST,
-        row: { ...row, ended: 'lost' as SpendRow['ended'] },
+        row: { ...row, ended: 'lost' },
       }));
     }
     return found;

@@ -9,7 +9,7 @@ import { PicoRates } from '../../src/money/cost.ts';
 import { LastPrompts } from '../../src/money/lost-cache.ts';
 import { FileReader } from '../../src/money/reader.ts';
 import { lostCosts, savedCosts } from '../../src/money/row-reports.ts';
-import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
+import type { SpendRow, SpendTokens } from '../../src/money/schema.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
 import { logExchange } from '../../src/telemetry/exchange.ts';
 import { createLog } from '../../src/telemetry/log.ts';

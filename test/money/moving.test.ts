@@ -9,8 +9,8 @@ import { spendMove } from '../../src/money/move.ts';
 import { openSpend } from '../../src/money/open-spend.ts';
 import { FileReader, sharedSpendReader } from '../../src/money/reader.ts';
 import { readRowsQuery, spendCsv } from '../../src/money/rows.ts';
+import type { SpendRow } from '../../src/money/schema.ts';
 import { type SpendReader, spendSchema } from '../../src/money/schema.ts';
-import type { SpendRow } from '../../src/money/spend.ts';
 import { fileStore, SpendStore } from '../../src/money/spend-store.ts';
 import { prune } from '../../src/money/spend-upkeep.ts';
 import { readUsageQuery, usageBy } from '../../src/money/usage.ts';
@@ -268,7 +268,7 @@ describe.skipIf(!HAS_POSTGRES)('moving spend', () => {
   test('rows of a process that may come back wait for it', async () => {
     const database = await emptyDatabase();
     const { path } = machine();
-    const reserved = rowOf({ cost: 5000, ended: 'lost' as SpendRow['ended'] });
+    const reserved = rowOf({ cost: 5000, ended: 'lost' });
     const [before, after] = [rowsOf(3), rowsOf(4)];
     // It lives, but was not heard for long.
     await spendIn(path, before, async (store) => {

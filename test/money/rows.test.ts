@@ -16,10 +16,11 @@ import {
   type Column,
   NO_TOKENS,
   type SpendReader,
+  type SpendRow,
+  type SpendTokens,
   SUM_COLUMNS,
   spendSchema,
 } from '../../src/money/schema.ts';
-import type { SpendRow, SpendTokens } from '../../src/money/spend.ts';
 import { fileStore } from '../../src/money/spend-store.ts';
 import { readUsageQuery, usageBy, usageJson } from '../../src/money/usage.ts';
 import { putRows, spendRow } from '../support/spend-rows.ts';

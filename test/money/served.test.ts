@@ -12,7 +12,7 @@ import { SpendAccounts } from '../../src/money/accounts.ts';
 import { OutputEstimate } from '../../src/money/estimate.ts';
 import { FreeSearches } from '../../src/money/free-searches.ts';
 import { PriceBook, type PricedProvider } from '../../src/money/price.ts';
-import type { SpendRow } from '../../src/money/spend.ts';
+import type { SpendRow } from '../../src/money/schema.ts';
 
 const MILLION = 1e6;
 const NOON = Date.parse('2026-11-25T12:00:00Z');

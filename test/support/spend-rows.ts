@@ -1,8 +1,8 @@
 /** Rows of spend, and a store that has them. */
 
 import { openSpend, type SpendOptions } from '../../src/money/open-spend.ts';
+import type { SpendRow } from '../../src/money/schema.ts';
 import { ADDED, type Column, NO_TOKENS } from '../../src/money/schema.ts';
-import type { SpendRow } from '../../src/money/spend.ts';
 import type { SpendStore } from '../../src/money/spend-store.ts';
 
 export const SPEND_TIME = Date.UTC(2027, 0, 15, 12);

@@ -5,7 +5,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
 import type { SpendJournal } from '../../../src/money/journal.ts';
-import type { SpendRow } from '../../../src/money/spend.ts';
+import type { SpendRow } from '../../../src/money/schema.ts';
 import { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { HAS_POSTGRES, startPostgres } from '../../support/engines/database-servers.ts';
 import { openedSpend, spendRow } from '../../support/spend-rows.ts';
