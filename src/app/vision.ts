@@ -1,9 +1,9 @@
 /** Vision: each memory space has its own descriptions of images, and outside of spaces each key has. */
 
-import { createHash } from 'node:crypto';
 import type { Config } from '../config/config.ts';
 import { type VisionFeature, type VisionOptions, visionFeature } from '../features/vision/index.ts';
 import { NewestMap } from '../lib/loop/newest-map.ts';
+import { sha256Hex } from '../lib/text/sha256.ts';
 import { type HashedName, nameHash } from '../state/erasures.ts';
 import { type Entries, type Prefetch, type Room, renamed } from '../state/key-value/room.ts';
 import { event } from '../telemetry/log.ts';
@@ -17,9 +17,7 @@ const MAX_SPACES = 100;
  * not get it.
  */
 const ownKey = (key: string, owner: string): string =>
-  owner === ''
-    ? key
-    : createHash('sha256').update(`${owner.length}\n${owner}\n${key}`).digest('hex');
+  owner === '' ? key : sha256Hex(`${owner.length}\n${owner}\n${key}`);
 
 export function visionBySpace(
   { log, ask }: Pick<FeaturesOptions, 'log' | 'ask'>,

@@ -1,6 +1,7 @@
 /** The configuration as the program uses it: one member for each section of the file, resolved, checked and frozen. */
 
 import type { Json } from '../lib/json/json.ts';
+import { sha256Hex } from '../lib/text/sha256.ts';
 import type { Environment } from './environment.ts';
 import type { Findings } from './file/problem.ts';
 import { type FileForm, inProgram } from './file/schema.ts';
@@ -114,7 +115,7 @@ export function configFingerprint({
   ...rest
 }: Config): string {
   const text = JSON.stringify({ ...rest, samples, memory }, inOneOrder);
-  return new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 12);
+  return sha256Hex(text).slice(0, 12);
 }
 
 /** Members in the order of their names: the order of a file says nothing. */

@@ -2,6 +2,7 @@
 
 import { isObject, type Json } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import { sha256Hex } from '../lib/text/sha256.ts';
 import type { Notes } from './notes.ts';
 
 /** Fields that only OpenAI's Chat and Responses have, under the same name. */
@@ -18,7 +19,7 @@ const MAX_IDENTIFIER = 64;
 export function shortIdentifier(text: string, field: string, notes: Notes): string {
   if (text.length <= MAX_IDENTIFIER) return text;
   notes.add('parameter_mapped', field, 'too long: its hash');
-  return new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, MAX_IDENTIFIER);
+  return sha256Hex(text).slice(0, MAX_IDENTIFIER);
 }
 
 /** The value of a {@link SHARED_FIELDS} that the other protocol takes. */

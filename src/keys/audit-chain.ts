@@ -1,6 +1,7 @@
 /** The chain of audit entries: each carries the hash of the one before it, and the last one about a key says what the key is. */
 
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { sha256Hex } from '../lib/text/sha256.ts';
 import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 
 export interface AuditEntry {
@@ -39,7 +40,7 @@ export function hashOf(entry: AuditEntry, previous: string): string {
     sorted(after),
     previous,
   ]);
-  return new Bun.CryptoHasher('sha256').update(text).digest('hex');
+  return sha256Hex(text);
 }
 
 /** The same value with its members in one order: what a database gives back is compared by content. */
@@ -123,7 +124,7 @@ const settingsView = ({ name, blocked, revoked, version, settings }: KeyRecord):
 
 function digestOf(secrets: readonly SecretRecord[]): string {
   const facts = secrets.map(({ digest, created, until }) => `${digest} ${created} ${until ?? ''}`);
-  return new Bun.CryptoHasher('sha256').update(facts.toSorted().join('\n')).digest('hex');
+  return sha256Hex(facts.toSorted().join('\n'));
 }
 
 /** The last entry about a key, as it is stored; null: there is none. */

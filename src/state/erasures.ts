@@ -4,6 +4,7 @@ import { mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { Repeating } from '../lib/loop/repeating.ts';
+import { sha256Hex } from '../lib/text/sha256.ts';
 import { EngineAway, type KeyValue, type Sql, type SqlReader } from './engines/engine.ts';
 import { isBehind } from './sql/followed.ts';
 import { type Prepared, prepared } from './sql/migrations.ts';
@@ -18,7 +19,7 @@ export class HashedName {
 
 /** The hash under which a name is stored where the name itself may be personal data. */
 export const nameHash = (name: string | HashedName): string =>
-  typeof name === 'string' ? new Bun.CryptoHasher('sha256').update(name).digest('hex') : name.hash;
+  typeof name === 'string' ? sha256Hex(name) : name.hash;
 
 /** The erasures that this process made. Times are those of `instant`. */
 export class RecentErasures {

@@ -1,5 +1,6 @@
 /** The section `auth`: the keys that clients must send, and what each of them may see. */
 
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';
 import {
@@ -104,9 +105,7 @@ const keyOf = (entry: Own['keys'][number]): Secret => (entry instanceof Secret ?
 /** The same for a key and for its `sha256:` form. */
 const digestOf = (secret: Secret): string => {
   const key = secret.reveal();
-  return /^sha256:/i.test(key)
-    ? key.slice('sha256:'.length).toLowerCase()
-    : new Bun.CryptoHasher('sha256').update(key).digest('hex');
+  return /^sha256:/i.test(key) ? key.slice('sha256:'.length).toLowerCase() : sha256Hex(key);
 };
 
 /** What is stored belongs to a name: those of keys made at run time and of people are not free. */
@@ -125,7 +124,7 @@ function checkName(name: string, path: Path, names: Set<string>, findings: Findi
 }
 
 // What `printf %s "$UNSET" | sha256sum` gives.
-const EMPTY_DIGEST = `sha256:${new Bun.CryptoHasher('sha256').update('').digest('hex')}`;
+const EMPTY_DIGEST = `sha256:${sha256Hex('')}`;
 
 /** Characters. A shorter key can be guessed, and masks in logs cannot distinguish it from a word. */
 const SHORT_KEY = 8;

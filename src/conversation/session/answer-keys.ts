@@ -1,10 +1,10 @@
 /** By what an answer is recognised in a later request: ids of calls that are random, and texts without white space. */
+import { sha256Hex } from '../../lib/text/sha256.ts';
 
 /** An answer of at least so many characters is recognised by its text alone. */
 const MIN_DISTINCTIVE = 80;
 
-const keyHash = (text: string): string =>
-  new Bun.CryptoHasher('sha256').update(text).digest('hex').slice(0, 40);
+const keyHash = (text: string): string => sha256Hex(text).slice(0, 40);
 
 /** Clients trim, join and re-wrap white space, so it is ignored. */
 export const withoutSpace = (text: string): string => text.replace(/\s+/g, '');

@@ -2,6 +2,7 @@
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { CapturedTurn, MemoryEvent, NewMemoryEvent } from '../../conversation/memory.ts';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import { folded } from './ranking/terms.ts';
 
 export interface MemoryLimits {
@@ -199,7 +200,7 @@ export const eventTurn = (
   { name, isGiven }: CapturedTurn,
   events: readonly CheckedEvent[],
 ): EventTurn => ({
-  name: new Bun.CryptoHasher('sha256').update(name).digest('hex').slice(0, 32),
+  name: sha256Hex(name).slice(0, 32),
   prints: events.map((event) => Buffer.from(fingerprint(event)).toString('hex')),
   isGiven,
 });

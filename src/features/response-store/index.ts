@@ -1,8 +1,8 @@
 /** Stored responses: continue, record, retrieve, list and delete them, each for its owner only. */
 
-import { createHash } from 'node:crypto';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import { nameHash } from '../../state/erasures.ts';
 import { type Chain, isVendorReference, type ResponseReads } from './response-reads.ts';
 import type { ResponseStore } from './response-store.ts';
@@ -22,7 +22,7 @@ export {
 
 /** The owner of a gateway key's responses: a hash, so that the store contains no key; '' without auth. */
 export function ownerOf(key: string): string {
-  return key === '' ? '' : createHash('sha256').update(key).digest('hex').slice(0, 32);
+  return key === '' ? '' : sha256Hex(key).slice(0, 32);
 }
 
 /** OpenAI's answer to a `previous_response_id` it does not know: a 400. */

@@ -1,10 +1,10 @@
 /** Pages of a stored response's input items, each with an id, and the response as a stream. */
 
-import { createHash } from 'node:crypto';
 import { invalid } from '../../conversation/errors.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 
 export interface ItemPageQuery {
   /** 1 to 100, default 20. */
@@ -32,7 +32,7 @@ const PREFIX: Readonly<Record<string, string>> = {
 function identified(item: JsonObject, seed: string, position: number): JsonObject {
   if (typeof item.id === 'string') return item;
   const type = typeof item.type === 'string' ? item.type : 'message';
-  const hash = createHash('sha256').update(`${seed}\n${position}`).digest('hex').slice(0, 48);
+  const hash = sha256Hex(`${seed}\n${position}`).slice(0, 48);
   return { id: (memberOf(PREFIX, type) ?? 'item_') + hash, ...item, type };
 }
 

@@ -3,6 +3,7 @@
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Block, Conversation, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import { latestUserText, type Offer } from './offer.ts';
 import { runRound, runServerCalls } from './round.ts';
 import type { ServerCall } from './run-calls.ts';
@@ -13,7 +14,7 @@ import type { Session } from './session.ts';
  * turn again): a vendor's prompt cache compares text.
  */
 const forcedCallId = (name: string, input: string): string =>
-  `call_${new Bun.CryptoHasher('sha256').update(`${name}\0${input}`).digest('hex').slice(0, 24)}`;
+  `call_${sha256Hex(`${name}\0${input}`).slice(0, 24)}`;
 
 /** Milliseconds for all forced calls together: neither the model nor the client gets anything before. */
 const FORCED_CALLS_TIMEOUT = 10_000;

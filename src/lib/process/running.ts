@@ -1,7 +1,7 @@
 /** Whether a process still runs, also where its number has been given to another process since. */
 
-import { createHash } from 'node:crypto';
 import { readFileSync, statSync } from 'node:fs';
+import { sha256Hex } from '../text/sha256.ts';
 
 /**
  * What tells a process from all others that have had its number: the boot of the machine, and the moment of its start.
@@ -59,7 +59,7 @@ function read(path: string): string {
 export function homeMark(folder: string): string | undefined {
   try {
     const { dev, ino } = statSync(folder);
-    return createHash('sha256').update(`${dev}:${ino}`).digest('hex').slice(0, 16);
+    return sha256Hex(`${dev}:${ino}`).slice(0, 16);
   } catch {
     return undefined;
   }

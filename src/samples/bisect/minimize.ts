@@ -1,6 +1,6 @@
 /** Runs the search for the smallest failing request: repeats flaky requests, keeps to the budget, stores every verdict. */
 
-import { createHash } from 'node:crypto';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import { causeText, findCause, movedPointer } from './cause.ts';
 import { applyCut, type Cut, NOTHING_CUT } from './cut.ts';
 import { type Candidate, search } from './search.ts';
@@ -163,5 +163,4 @@ function repeatsFor(rate: number): number {
 }
 
 /** A key that identifies a body. */
-export const keyOf = (body: unknown): string =>
-  createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 16);
+export const keyOf = (body: unknown): string => sha256Hex(JSON.stringify(body)).slice(0, 16);

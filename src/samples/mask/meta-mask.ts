@@ -3,6 +3,7 @@
 import { put } from '../../lib/json/json-members.ts';
 import { redactText } from '../../lib/text/redact.ts';
 import { maskSecrets } from '../../lib/text/secret-spellings.ts';
+import { sha256Hex } from '../../lib/text/sha256.ts';
 import { wordSet } from '../../lib/text/words.ts';
 import type { SampleMeta } from '../sample.ts';
 import { latin1Of, maskText } from './body-mask.ts';
@@ -14,8 +15,7 @@ const OWN = wordSet(`
 `);
 
 /** A memory space whose name must be masked is stored as its digest, so that it can still be erased. */
-export const hashedSpace = (space: string) =>
-  `sha256:${new Bun.CryptoHasher('sha256').update(space).digest('hex')}`;
+export const hashedSpace = (space: string) => `sha256:${sha256Hex(space)}`;
 
 /** A text that is an element of an array, on its own line. */
 const ELEMENT = /\n *"[^"\n]*",?\n/;

@@ -1,6 +1,5 @@
 /** `hopgate service`: runs the gateway in the background, under systemd or launchd. */
 
-import { createHash } from 'node:crypto';
 import {
   chmodSync,
   existsSync,
@@ -12,6 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { loadConfig } from '../../../config/load.ts';
+import { sha256Hex } from '../../../lib/text/sha256.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../../command.ts';
 import { runProgram } from '../../run-program.ts';
@@ -230,13 +230,11 @@ async function uninstall(invocation: Invocation, installation: Installation): Pr
 const MARK =
   'Written by "hopgate service install", removed by "hopgate service uninstall". sha256:';
 
-const sum = (text: string) => createHash('sha256').update(text).digest('hex');
-
 /** The text with the mark: a `#` line at the beginning, or in XML a comment after the declaration. */
 export function withMark(text: string): string {
-  if (!text.startsWith('<?xml')) return `# ${MARK}${sum(text)}\n${text}`;
+  if (!text.startsWith('<?xml')) return `# ${MARK}${sha256Hex(text)}\n${text}`;
   const [declaration, ...rest] = text.split('\n');
-  return [declaration, `<!-- ${MARK}${sum(text)} -->`, ...rest].join('\n');
+  return [declaration, `<!-- ${MARK}${sha256Hex(text)} -->`, ...rest].join('\n');
 }
 
 type Ownership =
@@ -255,7 +253,7 @@ export function ownership(path: string): Ownership {
   const at = lines.findIndex((line) => line.includes(MARK));
   if (at < 0 || at > 1) return 'foreign';
   const sealed = /sha256:([0-9a-f]{64})/.exec(lines[at]!)?.[1];
-  return sealed === sum(lines.toSpliced(at, 1).join('\n')) ? 'ours' : 'edited';
+  return sealed === sha256Hex(lines.toSpliced(at, 1).join('\n')) ? 'ours' : 'edited';
 }
 
 export type Step =

@@ -1,8 +1,8 @@
 /** Backups of the client settings that `setup` changes, and a record of each change, so that it can be reverted. */
 
-import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync } from 'node:fs';
 import { basename, join } from 'node:path';
+import { sha256Hex } from '../../../lib/text/sha256.ts';
 import { linkEnd, readBytes, writeWhole } from '../../whole-file.ts';
 import type { EditUndo } from './client.ts';
 
@@ -16,11 +16,9 @@ export interface SetupEntry {
   readonly undo: readonly EditUndo[];
 }
 
-const sha256 = (bytes: Uint8Array | string) => createHash('sha256').update(bytes).digest('hex');
-
 /** The folder for the entry and the backup of one file. */
 export const folderFor = (home: string, client: string, file: string) =>
-  join(home, 'setup', `${client}-${sha256(file).slice(0, 8)}`);
+  join(home, 'setup', `${client}-${sha256Hex(file).slice(0, 8)}`);
 
 export const backupPath = (folder: string, file: string) =>
   join(folder, `${basename(file)}.backup`);
@@ -34,7 +32,7 @@ export function readEntry(folder: string): SetupEntry | undefined {
 
 /** Is the file still as it was written? */
 export const isUnchanged = (entry: SetupEntry, current: Uint8Array | undefined) =>
-  current !== undefined && sha256(current) === entry.writtenHash;
+  current !== undefined && sha256Hex(current) === entry.writtenHash;
 
 /** Backs up `before` (undefined: there was no file), then writes the entry and `text`. */
 export function writeWithBackup(
@@ -49,7 +47,7 @@ export function writeWithBackup(
   const entry: SetupEntry = {
     file,
     existed: before !== undefined,
-    writtenHash: sha256(text),
+    writtenHash: sha256Hex(text),
     undo,
   };
   // The entry first: if the second write fails, the file just does not match its entry.

@@ -1,10 +1,11 @@
 /** Tokens of Entra ID by Microsoft's own library: of an application, of its workload, or of the machine. */
 
-import { createHash, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import type { INetworkModule, NetworkRequestOptions, NodeAuthOptions } from '@azure/msal-node';
 import type { EntraIdentity } from '../../../config/sections/platform/azure.ts';
 import { FlatHeaders } from '../../../lib/http/headers.ts';
 import { tryParse } from '../../../lib/json/json.ts';
+import { sha256Hex } from '../../../lib/text/sha256.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { TargetError } from '../../target-error.ts';
 import type { Transport } from '../../transport.ts';
@@ -115,7 +116,7 @@ async function proofOf(
   const { raw } = new X509Certificate(pem);
   return {
     clientCertificate: {
-      thumbprintSha256: createHash('sha256').update(raw).digest('hex'),
+      thumbprintSha256: sha256Hex(raw),
       privateKey: pem.slice(Math.max(0, pem.search(/-----BEGIN [A-Z ]{0,20}PRIVATE KEY-----/))),
       x5c: pem,
     },

@@ -1,10 +1,10 @@
 /** Converts the tools and results of MCP servers: names, schemas, content. Pure. */
 
-import { createHash } from 'node:crypto';
 import type { MediaBlock } from '../../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import { text as textOf } from '../../../../lib/json/typed-reads.ts';
 import { anyExactGlob } from '../../../../lib/text/glob.ts';
+import { sha256Hex } from '../../../../lib/text/sha256.ts';
 import type { ToolOutcome } from '../../tool.ts';
 
 /** A tool as its server declares it. */
@@ -32,7 +32,7 @@ export function mcpToolName(server: string, tool: string): string {
   const plain = `mcp__${server}__${tool}`;
   const legal = plain.replace(/[^a-zA-Z0-9_-]/g, '_');
   if (legal === plain && plain.length <= NAME_LENGTH) return plain;
-  const hash = createHash('sha256').update(`${server}\n${tool}`).digest('hex').slice(0, 8);
+  const hash = sha256Hex(`${server}\n${tool}`).slice(0, 8);
   return `${legal.slice(0, NAME_LENGTH - 9)}_${hash}`;
 }
 
