@@ -41,6 +41,13 @@ const NOT_SET = /the environment variable (\w+) is not set/;
  * for a number or an address is needed nevertheless.
  */
 export async function loadWithoutKeys(invocation: Invocation): Promise<Config | undefined> {
+  const result = await resultWithoutKeys(invocation);
+  reportProblems(invocation, result);
+  return result.ok ? result.config : undefined;
+}
+
+/** The same, reporting nothing. */
+export async function resultWithoutKeys(invocation: Invocation): Promise<LoadResult> {
   const options = loadOptions(invocation);
   const first = await loadConfig(options);
   const problems = first.ok ? first.warnings : [...first.problems, ...first.warnings];
@@ -52,9 +59,7 @@ export async function loadWithoutKeys(invocation: Invocation): Promise<Config | 
     unset.size === 0
       ? first
       : await loadConfig({ ...options, environment: { ...environment, variable } });
-  const result = second.ok ? second : first;
-  reportProblems(invocation, result);
-  return result.ok ? result.config : undefined;
+  return second.ok ? second : first;
 }
 
 /** The file of a result, if any. */

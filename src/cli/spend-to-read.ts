@@ -12,7 +12,7 @@ import { FileReader, sharedSpendReader } from '../money/reader.ts';
 import type { SpendReader } from '../money/schema.ts';
 import { openEngines } from '../state/engines/open-engines.ts';
 import type { Invocation } from './command.ts';
-import { loadForCommand, reportProblems } from './load-config.ts';
+import { loadForCommand, reportProblems, resultWithoutKeys } from './load-config.ts';
 import { otherHome } from './running-gateway.ts';
 
 export interface SpendToRead extends SpendReader {
@@ -42,7 +42,8 @@ export async function openSpend(invocation: Invocation): Promise<SpendToRead | n
       close: () => engines.close(),
     };
   }
-  const other = loaded.ok ? await otherHome(loaded.config, invocation) : undefined;
+  const looked = loaded.ok ? loaded : await resultWithoutKeys(invocation);
+  const other = looked.ok ? await otherHome(looked.config, invocation) : undefined;
   if (other !== undefined) err.line(`hopgate: ${other}`);
   const { home } = io.environment;
   const path = join(home, 'state', 'spend.db');

@@ -264,7 +264,11 @@ function withoutRefused(
 ): JsonObject {
   if (refusedFields === undefined) return body;
   const left = withoutFields(body, refusedFields, (path, count) => {
-    notes.add('stripped_after_refusal', path, `refused there, ${count} times`);
+    notes.add(
+      'stripped_after_refusal',
+      path,
+      `refused there, ${count === 1 ? 'once' : `${count} times`}`,
+    );
   });
   if (left === body && !again) return body;
   return protocol.withoutUnknownFields?.(left, 'leftovers', notes) ?? left;

@@ -12,6 +12,9 @@ try {
 const apply = () => {
   if (THEMES.indexOf(theme) < 1) delete document.documentElement.dataset.theme;
   else document.documentElement.dataset.theme = theme;
+  for (const source of document.querySelectorAll('picture source')) {
+    source.media = ['(prefers-color-scheme: dark)', 'not all', 'all'][Math.max(0, THEMES.indexOf(theme))];
+  }
 };
 // Before anything is drawn.
 apply();
@@ -24,6 +27,7 @@ addEventListener('DOMContentLoaded', () => {
     choice.setAttribute('aria-label', choice.title);
   };
   choice.hidden = false;
+  apply();
   draw();
   choice.addEventListener('click', () => {
     theme = THEMES[(Math.max(0, THEMES.indexOf(theme)) + 1) % THEMES.length];

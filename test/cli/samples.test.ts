@@ -264,7 +264,7 @@ describe('samples', () => {
     expect(await listed('--status', '5xx,unfinished')).toEqual([died, failed].toSorted());
     const { out } = await world.run(['samples']);
     expect(out).toContain('unfinished');
-    expect(out).toMatch(new RegExp(`${broken} +200 +cut off \\(upstream\\)`));
+    expect(out).toMatch(new RegExp(`${broken} +200 +cut off +m`));
     expect(out).toMatch(new RegExp(`${failed} +502 +upstream `));
     expect(out).toMatch(new RegExp(`${left} +499 +client left `));
     expect((await world.run(['samples', 'show', broken])).out).toMatch(/cut off +upstream: /);

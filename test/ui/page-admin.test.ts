@@ -317,7 +317,7 @@ browserSuite('the pages for administrators', (browser) => {
 
   test('a key of the configuration is shown and cannot be changed', async () => {
     const page = await open('#/keys/fixed');
-    await page.getByText('This key stands in the configuration').waitFor();
+    await page.getByText('This key is in the configuration file').waitFor();
     expect(await page.getByRole('button', { name: 'Save' }).count()).toBe(0);
     const labels = page.getByLabel('Labels');
     expect(await labels.inputValue()).toBe('team=web');

@@ -21,7 +21,8 @@ import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
 
 test.each([
-  [{ status: 200, stream: true, error: 'upstream' }, ['200', 'cut off (upstream)']],
+  [{ status: 200, stream: true, error: 'upstream' }, ['200', 'cut off']],
+  [{ status: 200, stream: true, error: 'timeout' }, ['200', 'cut off (timeout)']],
   [{ status: 200, stream: false, error: 'upstream' }, ['200', 'upstream']],
   [{ status: 502, stream: true, error: 'upstream' }, ['502', 'upstream']],
   [{ status: 200, stream: true, error: '' }, ['200', '']],

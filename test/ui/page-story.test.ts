@@ -144,6 +144,73 @@ browserSuite('the story of an exchange', (browser) => {
     expect(await page.locator('.turn details.folded[open]').count()).toBe(1);
   });
 
+  test('instructions that an agent sends as a turn are folded in both views, and opened by a search for them', async () => {
+    setup.upstream.enqueue(say('Fine.'));
+    const headers = { ...CLAUDE, 'x-claude-code-session-id': 'session-of-the-instructions' };
+    const messages = [
+      user('Fix the bug.'),
+      { role: 'system', content: `# Environment\n${'Mind the lighthouse.\n'.repeat(20)}` },
+    ];
+    const body = { model: 'via-chat', max_tokens: 9, messages };
+    const id = await setup.post('/v1/messages', body, headers);
+    for (const view of ['#/s/session-of-the-instructions', `#/x/${id}`]) {
+      const page = await open(view);
+      const folded = page.locator('.turn[data-role="system"] details.folded');
+      await folded.waitFor();
+      expect(await folded.textContent()).toBe('System prompt 434 characters');
+      await folded.locator('summary').click();
+      await folded.getByText('Mind the lighthouse.').first().waitFor();
+    }
+    const page = await open(`#/x/${id}?q=lighthouse`);
+    await page.locator('.turn[data-role="system"] details.folded[open]').waitFor();
+  });
+
+  test('a chosen tab moves no other, a value of many words is no fact, and the time of another day is whole', async () => {
+    const id = await setup.post('/v1/chat/completions', {
+      model: 'via-chat',
+      messages: [user('Hi.')],
+      user: `{"device":"${'0'.repeat(64)}"}`,
+    });
+    const page = await open(`#/x/${id}`);
+    await page.locator('summary', { hasText: 'Other parameters user' }).waitFor();
+    const places = () =>
+      page.locator('.tabs a').evaluateAll((all) => all.map((one) => one.getBoundingClientRect().x));
+    const first = await places();
+    expect(first).toHaveLength(4);
+    for (const tab of ['2', '3', '4']) {
+      await page.keyboard.press(tab);
+      await page.locator(`.tabs a:nth-child(${tab})[aria-current]`).waitFor();
+      expect(await places()).toEqual(first);
+    }
+    await page.clock.setFixedTime(Date.now() + 2 * 86_400_000);
+    await page.goto('about:blank');
+    await page.goto(`${setup.gateway.url}/ui#/`);
+    const time = page.locator('.row .cell.time', { has: page.locator('.date') }).first();
+    await time.waitFor();
+    expect(await time.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+  });
+
+  test.each([390, 700, 1280])(
+    '%i pixels: an open menu is inside the window, with all that it says',
+    async (width) => {
+      const page = await open('#/');
+      await page.setViewportSize({ width, height: 800 });
+      for (const hash of ['#/', '#/charts', `#/x/${agent}/timeline`]) {
+        await page.goto('about:blank');
+        await page.goto(`${setup.gateway.url}/ui${hash}`);
+        await page.locator('.menu:visible > summary').first().waitFor();
+        for (const menu of await page.locator('.menu:visible').all()) {
+          await menu.locator('summary').click();
+          const panel = menu.locator('.panel');
+          const { x, width: wide } = (await panel.boundingBox())!;
+          expect([hash, x >= 0, x + wide <= width]).toEqual([hash, true, true]);
+          expect(await panel.evaluate((one) => one.scrollWidth - one.clientWidth)).toBe(0);
+          await menu.locator('summary').click();
+        }
+      }
+    },
+  );
+
   test('prompt and tools are folded, a call stands beside its result, the picture is seen, no inner name is', async () => {
     const page = await open(`#/x/${agent}`);
     const asked = page.getByRole('region', { name: 'Asked' });

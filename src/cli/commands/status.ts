@@ -177,7 +177,11 @@ function print(
   if (targets.length === 0) return;
   out.line();
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
-  const words: Readonly<Record<string, string>> = { no_model: 'no such model at its vendor' };
+  const words: Readonly<Record<string, string>> = {
+    no_model: 'no such model at its vendor',
+    resting: 'cooling down',
+    half_open: 'being tried again',
+  };
   const columns: Columns<(typeof targets)[number]> = {
     TARGET: ({ target }) => target,
     STATE: ({ state }) => words[state] ?? state,

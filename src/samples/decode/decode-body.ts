@@ -258,6 +258,9 @@ export function readableBody(store: SampleStore, meta: SampleMeta, stage: string
 export function stageBytes(store: SampleStore, meta: SampleMeta, stage: string): Uint8Array {
   const bytes = store.read(meta, stage);
   if (bytes === undefined) {
+    if (meta.state === 'open' && meta.edges.some((one) => one.stage === stage)) {
+      throw new GatewayError('not_found', 'This body can be read once the exchange is over.');
+    }
     const names = meta.edges.map((stageInfo) => stageInfo.stage).join(', ');
     throw new GatewayError('not_found', `${meta.id} has no stage "${stage}". It has: ${names}.`);
   }

@@ -82,12 +82,13 @@ export interface Recorder {
   /** The last exchanges that are not recorded; undefined: they are not held. */
   readonly recent: RecentSamples | undefined;
   /** Exchanges that run here and are not among {@link recent}. */
-  readonly running: Pick<RunningExchanges, 'rows' | 'find'>;
+  readonly running: Pick<RunningExchanges, 'rows' | 'find' | 'body'>;
   /** Applies the settings of a reload; open exchanges keep theirs. */
   configure(settings: RecorderSettings): void;
   /**
-   * To be called before the files of an exchange that runs here are read. Resolves when they hold all of it that is
-   * masked, or after 250 ms. It waits for no other exchange.
+   * To be called before the bodies of an exchange that runs here are read. Resolves when its files hold all of it that
+   * is masked, or after 250 ms; of one that is not written, when {@link running} has its bodies. It waits for no other
+   * exchange.
    */
   look(id: string): Promise<void>;
   /** Resolves when every exchange that is over by now is on disk. */
@@ -379,7 +380,9 @@ export function openRecorder(options: RecorderOptions): Recorder {
     async look(id) {
       for (const capture of open.all()) {
         if (capture.id !== id) continue;
-        if (capture.disposition !== 'write' || capture.outcome !== undefined) return;
+        if (capture.outcome !== undefined) return;
+        if (capture.disposition === 'undecided') return running.read(capture);
+        if (capture.disposition !== 'write') return;
         await new Promise<void>((resolve) => {
           setTimeout(resolve, LOOK_MS).unref();
           capture.addReader(resolve);

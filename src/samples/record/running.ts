@@ -4,17 +4,19 @@ import { LinkedList } from '../../lib/loop/linked-list.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
 import { metaOf, metaText, rowOf } from '../store/meta.ts';
 import type { Capture } from './capture.ts';
+import type { StageBody } from './stage-body.ts';
 
 /** Milliseconds until watchers hear of an exchange: most are over by then. */
 const TELL_AFTER = 250;
 /** Rows that are made at once. */
 const MAX_ROWS = 500;
 
-/** Of each only the meta is known: its bodies wait to be written, or to be forgotten. */
+/** Their bodies wait to be written, or to be forgotten; what a reader asks for is masked for it. */
 export class RunningExchanges {
   /** All exchanges that run or wait to be written. */
   readonly open = new LinkedList<Capture>();
   #timer: ReturnType<typeof setTimeout> | undefined;
+  readonly #texts = new WeakMap<StageBody, Buffer>();
 
   /** @param run the name of this process in metas */
   constructor(
@@ -29,11 +31,26 @@ export class RunningExchanges {
 
   /** Undefined: it does not run here, or its files can be read. */
   find(id: string): SampleMeta | undefined {
-    for (const capture of this.open.all()) {
-      if (capture.id !== id) continue;
-      return isShown(capture) && !capture.announced ? this.#metaOf(capture) : undefined;
+    const capture = this.#shown(id);
+    return capture && this.#metaOf(capture);
+  }
+
+  /** Masks what has come of an exchange of which nothing is written yet, for {@link body}. */
+  async read(capture: Capture): Promise<void> {
+    // Before its route is known, nobody knows whether its bodies may be seen.
+    if (!isShown(capture) || capture.model === undefined) return;
+    capture.prepare();
+    for (const stage of [...capture.stages]) {
+      if (this.#texts.get(stage)?.length !== stage.bytes) {
+        this.#texts.set(stage, await stage.peek());
+      }
     }
-    return undefined;
+  }
+
+  /** What {@link read} has masked of a body. */
+  body(id: string, name: string): Uint8Array | undefined {
+    const stage = this.#shown(id)?.stages.find((one) => one.stage === name);
+    return stage && this.#texts.get(stage);
   }
 
   /** Tells watchers of those that still run in a moment. */
@@ -52,6 +69,13 @@ export class RunningExchanges {
 
   close(): void {
     clearTimeout(this.#timer);
+  }
+
+  #shown(id: string): Capture | undefined {
+    for (const capture of this.open.all()) {
+      if (capture.id === id) return isShown(capture) && !capture.announced ? capture : undefined;
+    }
+    return undefined;
   }
 
   #captures(): readonly Capture[] {

@@ -144,6 +144,17 @@ export class StageBody {
     this.#maskedBytes = 0;
   }
 
+  /** A masked copy of what waits, for a reader; what waits stays as it is. Nothing may have been drained yet. */
+  async peek(): Promise<Buffer> {
+    const copy = new StageBody(this.stage, this.sse, {}, this.#hidden);
+    for (const chunk of this.#waiting) copy.push(chunk);
+    copy.over = this.over;
+    const { pieces, patches } = await copy.drain();
+    const whole = Buffer.concat(pieces);
+    for (const { at, bytes } of patches) whole.set(bytes, at);
+    return whole;
+  }
+
   /**
    * Masks the waiting chunks and returns what is masked, where that is `least` bytes or the body is over; it stays in
    * memory otherwise. It yields to the event loop between pieces.

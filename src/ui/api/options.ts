@@ -16,7 +16,12 @@ export interface ReplicaSamples {
   watch(watcher: SampleWatcher): () => void;
   /** Exchanges that run there; undefined where nobody tells. */
   readonly running:
-    | { rows(): readonly SampleRow[]; find(id: string): SampleMeta | undefined }
+    | {
+        rows(): readonly SampleRow[];
+        find(id: string): SampleMeta | undefined;
+        /** Left out: nobody here knows the bodies. */
+        body?(id: string, stage: string): Uint8Array | undefined;
+      }
     | undefined;
 }
 

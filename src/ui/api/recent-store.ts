@@ -8,7 +8,7 @@ import { comparePlaces } from '../../samples/store/row-order.ts';
 import { fits, NEWEST, placeOf, priced } from './list.ts';
 import type { ReplicaSamples } from './options.ts';
 
-/** The last exchanges of this process, and those that run, here or on other replicas, of which only the meta is known. */
+/** The last exchanges of this process, and those that run, here or on other replicas. */
 export function exchangesInMemory(
   recent: RecentSamples | undefined,
   running: readonly ReplicaSamples['running'][],
@@ -16,7 +16,7 @@ export function exchangesInMemory(
   const only = (id: string) => {
     for (const place of running) {
       const meta = place?.find(id);
-      if (meta !== undefined) return { meta, body: () => undefined };
+      if (meta !== undefined) return { meta, body: (stage: string) => place?.body?.(id, stage) };
     }
     return undefined;
   };

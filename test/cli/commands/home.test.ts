@@ -29,6 +29,12 @@ const other = () => {
   return homeMark(join(world.home, 'elsewhere'));
 };
 
+function lackAdminKey(): void {
+  const file = join(world.home, '.config/hopgate/hopgate.yaml');
+  const text = readFileSync(file, 'utf8');
+  writeFileSync(file, `${text}auth: { admin_keys: ["\${NO_SUCH_ADMIN_KEY}"] }\n`);
+}
+
 describe('a gateway with another home', () => {
   for (const line of ['keys create ci', 'keys list', 'audit verify']) {
     test(`${line} refuses, and says what to do`, async () => {
@@ -40,9 +46,17 @@ describe('a gateway with another home', () => {
     });
   }
 
-  test.each(['usage', 'samples'])('%s says whose they are', async (line) => {
-    theirs = other();
-    expect((await world.run([line])).err).toContain('does not use');
+  describe.each(['usage', 'samples'])('%s', (line) => {
+    test('says whose they are', async () => {
+      theirs = other();
+      expect((await world.run([line])).err).toContain('does not use');
+    });
+
+    test('says so, too, where this shell lacks the admin key', async () => {
+      theirs = other();
+      lackAdminKey();
+      expect((await world.run([line])).err).toContain('does not use');
+    });
   });
 });
 
@@ -68,8 +82,6 @@ test.each(['check', 'doctor'])('%s does', async (line) => {
 });
 
 test('status asks the gateway where this shell lacks the admin key, too', async () => {
-  const file = join(world.home, '.config/hopgate/hopgate.yaml');
-  const text = readFileSync(file, 'utf8');
-  writeFileSync(file, `${text}auth: { admin_keys: ["\${NO_SUCH_ADMIN_KEY}"] }\n`);
+  lackAdminKey();
   expect((await world.run(['status'])).err).toContain('another program answers');
 });

@@ -42,6 +42,7 @@ describe('status', () => {
             { target: 'glm/glm-4.7', state: 'resting' },
             { target: 'glm/glm-4.6', state: 'serving' },
             { target: 'glm/nope', state: 'no_model' },
+            { target: 'glm/glm-4.5', state: 'half_open' },
           ],
           rests: [
             {
@@ -59,9 +60,10 @@ describe('status', () => {
     const { code, out } = await world.run(['status']);
     expect(code).toBe(0);
     expect(out).toContain('hopgate 9.8.7 at http://127.0.0.1:5520: ready');
-    expect(out).toMatch(/glm\/glm-4\.7 +resting +key-1 \(rate_limit, status 429\)/);
+    expect(out).toMatch(/glm\/glm-4\.7 +cooling down +key-1 \(rate_limit, status 429\)/);
     expect(out).toMatch(/glm\/glm-4\.6 +serving/);
     expect(out).toMatch(/glm\/nope +no such model at its vendor/);
+    expect(out).toMatch(/glm\/glm-4\.5 +being tried again/);
     const json = JSON.parse((await world.run(['status', '--json'])).out);
     expect(json).toMatchObject({ running: true, ready: true, version: '9.8.7' });
   });

@@ -3,7 +3,13 @@
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
 import { runningExchanges } from '../../../src/cli/commands/samples/running.ts';
 import type { Config } from '../../../src/config/config.ts';
-import type { LiveEvent, SamplesPage, UiRow } from '../../../src/ui/api/api.ts';
+import type {
+  ConversationView,
+  LiveEvent,
+  SamplesPage,
+  Stories,
+  UiRow,
+} from '../../../src/ui/api/api.ts';
 import { threeProviders } from '../../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
@@ -11,6 +17,8 @@ import { until } from '../../support/until.ts';
 import { client, eventsIn } from '../api-setup.ts';
 
 setDefaultTimeout(60_000);
+
+const SECRET = 'sk-ant-api03-AAAABBBBCCCCDDDDEEEEFFFFGGGGHHHHIIIIJJJJ';
 
 const MODES = {
   'the default mode': undefined,
@@ -77,6 +85,8 @@ describe.each(Object.entries(MODES))('in %s', (_, mode) => {
     expect(told).toMatchObject({ type: 'row', row: { id: row!.id, state: 'open' } });
     const detail = await client(gateway).api(`samples/${row!.id}`);
     expect(detail.status).toBe(200);
+    const { stories } = await client(gateway).json<Stories>(`stories?ids=${row!.id}`);
+    expect(stories).toMatchObject([{ asked: 'Hi.' }]);
     const { port } = new URL(gateway.url);
     const config = {
       listen: { host: '127.0.0.1', port: Number(port) },
@@ -87,6 +97,31 @@ describe.each(Object.entries(MODES))('in %s', (_, mode) => {
     await until(async () => (await listed('status=open')).length === 0);
     await live.return(undefined);
   });
+});
+
+test('its words so far can be read while nothing of it is on disk, and credentials in them are masked', async () => {
+  upstream.answerWith(() =>
+    say('Some words that take their time.', { delivery: { piece: 5, paceMs: 200 } }),
+  );
+  await start(undefined);
+  ask(`My key is ${SECRET}.`);
+  const [row] = await until(async () => {
+    const rows = await listed('status=open');
+    return rows[0]?.target === 'chat/m1' && rows;
+  });
+  const textOf = async (stage: string) => {
+    const { turns } = await client(gateway).json<ConversationView>(
+      `samples/${row!.id}/edges/${stage}/conversation`,
+    );
+    return turns.flatMap(({ blocks }) => blocks.map((one) => ('text' in one ? one.text : '')));
+  };
+  const [asked] = await textOf('client-request');
+  expect(asked).toStartWith('My key is ');
+  expect(asked).not.toContain(SECRET);
+  const answered = async () => (await textOf('client-response').catch(() => [])).join('');
+  const first = await until(answered);
+  expect('Some words that take their time.').toStartWith(first);
+  await until(async () => (await answered()).length > first.length);
 });
 
 test('one that hangs stays in the list while many others come and go, and no mode keeps them', async () => {

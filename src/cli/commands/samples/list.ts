@@ -176,7 +176,7 @@ const stateWord = (state: SampleRow['state']) => (state === 'cut' ? 'unfinished'
 function errorOf(row: SampleRow): string {
   switch (endOf(row)) {
     case 'cut':
-      return `cut off (${row.error})`;
+      return row.error === 'upstream' ? 'cut off' : `cut off (${row.error})`;
     case 'left':
       return 'client left';
     case 'retried':

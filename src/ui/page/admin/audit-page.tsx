@@ -40,7 +40,7 @@ export function AuditPage({ route }: { route: Route }) {
   return (
     <PageFrame
       title={t`Audit`}
-      about={t`Every change to a key, and who made it. Each entry seals the one before it.`}
+      about={t`Every change to a key, and who made it. Each entry holds the hash of the one before it.`}
       loaded={loaded}
     >
       {found && (

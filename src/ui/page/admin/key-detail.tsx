@@ -107,11 +107,7 @@ export function KeyDetail({ id }: { id: string }) {
     if (name !== undefined) document.title = `${name} · hopgate`;
   }, [name]);
   if (found === undefined) {
-    return (
-      <PageFrame title={t`Key`} about={<AllKeys />} loaded={loaded}>
-        {null}
-      </PageFrame>
-    );
+    return <PageFrame title={t`Key`} about={<AllKeys />} loaded={loaded} />;
   }
   const { key, usage, budgets } = found;
   const [state, tone] = STATES[stateOf(key)];
@@ -166,7 +162,7 @@ export function KeyDetail({ id }: { id: string }) {
           {!changeable && (
             <p class="soft">
               {key.source === 'configuration'
-                ? t`This key stands in the configuration. Change it there; the gateway takes it over without a restart.`
+                ? t`This key is in the configuration file. Change it there; the gateway loads the change without a restart.`
                 : t`This key was revoked and never works again.`}
             </p>
           )}
@@ -254,7 +250,7 @@ const Secret = ({ secret, hide }: { secret: string; hide: () => void }) => (
 function KeyFacts({ id, source, expires, created, updated, revoked, secrets = [] }: KeyView) {
   const moment = (name: string, iso: string | null | undefined) =>
     iso != null && ([name, <When key={name} iso={iso} />] as const);
-  const changes = adminRoute('audit', '', { key: id });
+  const changes = <a href={hashOf(adminRoute('audit', '', { key: id }))}>{t`its changes`}</a>;
   return (
     <Facts
       class="fact-list"
@@ -264,10 +260,7 @@ function KeyFacts({ id, source, expires, created, updated, revoked, secrets = []
         updated !== created && moment(t`Changed`, updated),
         moment(t`Revoked`, revoked),
         ...secrets.map(({ until }) => moment(t`Old secret ends`, until)),
-        source === 'admin' && [
-          t`Audit`,
-          <a key="audit" href={hashOf(changes)}>{t`its changes`}</a>,
-        ],
+        source === 'admin' && [t`Audit`, changes],
       ]}
     />
   );
@@ -446,12 +439,7 @@ function BudgetRows({ first }: { first: readonly KeyBudget[] }) {
       </div>
       <Button class="another" onClick={add}>{t`Add a budget`}</Button>
       <datalist id="over-choices">
-        <Options
-          all={[
-            ['refuse', ''],
-            ['warn', ''],
-          ]}
-        />
+        <Options all={['refuse', 'warn'].map((over) => [over, ''] as const)} />
       </datalist>
       <small>{t`When the amount is spent: refuse, warn, or the name of a route to something cheaper.`}</small>
     </fieldset>

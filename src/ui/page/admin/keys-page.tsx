@@ -159,7 +159,7 @@ const Name = ({ id, name, source, labels = {} }: KeyView) => (
       {name}
     </a>
     {source === 'configuration' && (
-      <span class="plain-tag" title={t`It stands in the configuration`}>{t`configuration`}</span>
+      <span class="plain-tag" title={t`It is in the configuration file`}>{t`configuration`}</span>
     )}
     {Object.keys(labels).length > 0 && (
       <div class="label-line">

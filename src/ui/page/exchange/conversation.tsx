@@ -127,11 +127,13 @@ export function Folded({ title, about, open = false, children }: FoldedProps) {
   );
 }
 
-/** Parameters: those of one word in a line behind some facts, the others folded. */
+const isLong = (value: unknown) => isNested(value) || String(value).length > 40;
+
+/** Parameters: those of a few words in a line behind some facts, the others folded. */
 export function Settings({ all, facts = [] }: { all: JsonObject; facts?: readonly string[] }) {
   const { rest, stream, ...named } = all;
   const [plain, nested] = [false, true].map((wanted) =>
-    Object.entries(named).filter(([, value]) => isNested(value) === wanted),
+    Object.entries(named).filter(([, value]) => isLong(value) === wanted),
   );
   const deep = { ...Object.fromEntries(nested!), ...(isNested(rest) && rest) };
   return (
@@ -200,10 +202,11 @@ export function Turn({ role, blocks, at, index }: TurnView & { readonly index: n
   const { notes = [] } = useContext(SourceContext);
   const results = blocks.length > 0 && blocks.every(({ type }) => type === 'tool-result');
   const who = results ? 'tool' : role;
+  const Content = role === 'system' || role === 'developer' ? Prompt : Blocks;
   return (
     <TurnBox who={who} rules={rulesAt(at, notes)} number={String(index)}>
       {blocks.length === 0 && <p class="soft">{t`(nothing)`}</p>}
-      <Blocks blocks={blocks} at={index} lines={LINES[who]} />
+      <Content blocks={blocks} at={index} lines={LINES[who]} />
     </TurnBox>
   );
 }
@@ -255,6 +258,23 @@ interface BlocksProps {
 
 export const Blocks = ({ blocks, at, lines = LINES[at] }: BlocksProps) =>
   blocks.map((one, i) => <Block key={i} one={one} place={[at, i]} lines={lines} />);
+
+/** Instructions beside what the user says: folded, unless the search led here. */
+export function Prompt({ blocks, at, lines = LINES.system }: BlocksProps) {
+  const { q = '' } = useContext(SourceContext);
+  const texts = blocks.flatMap((one) => ('text' in one ? [one] : []));
+  const size = texts.reduce((sum, { text, chars = text.length }) => sum + chars, 0);
+  const found = texts.some(({ text }) => hasWord(text, q));
+  return (
+    <Folded title={t`System prompt`} about={several(size, 'character')} open={found}>
+      {() => (
+        <div class="said">
+          <Blocks blocks={blocks} at={at} lines={lines} />
+        </div>
+      )}
+    </Folded>
+  );
+}
 
 /** Names of the notes about this place or a place inside it. */
 function rulesAt(at: string | undefined, notes: readonly Note[]): readonly string[] {

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import type { ConversationView, SampleDetail, TurnView, UiRow } from '../../api/api.ts';
 import { get } from '../kit/fetching.ts';
-import { count, millis, several } from '../kit/format.ts';
+import { millis, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import { highlight } from '../kit/text.tsx';
@@ -16,6 +16,7 @@ import {
   Folded,
   Incomplete,
   outcomeOf,
+  Prompt,
   Settings,
   type Source,
   SourceContext,
@@ -104,10 +105,6 @@ const Heading = ({ title, children }: { title: string; children?: Child }) => (
 function Question(view: ConversationView) {
   const from = newFrom(view.turns);
   const earlier = view.turns.slice(0, from);
-  const system = view.system.reduce(
-    (sum, one) => sum + ('text' in one ? (one.chars ?? one.text.length) : 0),
-    0,
-  );
   return (
     <>
       <Heading title={t`Asked`}>
@@ -115,15 +112,7 @@ function Question(view: ConversationView) {
       </Heading>
       <Failure of={view.problem} />
       <Settings all={view.settings} />
-      {view.system.length > 0 && (
-        <Folded title={t`System prompt`} about={t`${count(system)} characters`}>
-          {() => (
-            <div class="said">
-              <Blocks blocks={view.system} at="system" />
-            </div>
-          )}
-        </Folded>
-      )}
+      {view.system.length > 0 && <Prompt blocks={view.system} at="system" />}
       <Tools all={view.tools} />
       {earlier.length > 0 && (
         <Folded

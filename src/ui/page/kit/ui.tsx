@@ -174,7 +174,7 @@ interface PageFrameProps {
   readonly actions?: Child;
   /** What the page shows; the key r loads it again. */
   readonly loaded?: Pick<Loaded<unknown>, 'problem' | 'busy' | 'reload'>;
-  readonly children: Child;
+  readonly children?: Child;
 }
 
 /** A page that fills the window: its head, what went wrong, and its body. */

@@ -11,12 +11,12 @@ export interface Column {
 }
 
 export const COLUMNS: readonly Column[] = [
-  { name: 'time', title: t`Time`, width: '96px', sort: 'time' },
-  { name: 'status', title: t`Status`, width: 'minmax(96px, 1.3fr)', sort: 'status' },
+  { name: 'time', title: t`Time`, width: '112px', sort: 'time' },
+  { name: 'status', title: t`Status`, width: 'minmax(96px, 1.5fr)', sort: 'status' },
   { name: 'entry', title: t`Protocol`, width: '76px' },
   { name: 'route', title: t`Model → target`, width: 'minmax(170px, 2.1fr)', sort: 'model' },
   { name: 'hops', title: t`Hops`, width: '40px', sort: 'hops' },
-  { name: 'notes', title: t`Notes`, width: 'minmax(120px, 1.4fr)' },
+  { name: 'notes', title: t`Notes`, width: 'minmax(120px, 1.2fr)' },
   { name: 'tokens', title: t`Tokens in`, width: '64px', sort: 'tokens' },
   { name: 'cached', title: t`Cached`, width: '58px', sort: 'cached' },
   { name: 'out', title: t`out`, width: '52px', sort: 'out' },

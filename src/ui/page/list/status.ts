@@ -33,7 +33,7 @@ export function statusLabel(row: UiRow): readonly [string, string] {
     case 'left':
       return [status, t`client left`];
     case 'cut':
-      return [status, t`cut off (${row.error})`];
+      return [status, row.error === 'upstream' ? t`cut off` : t`cut off (${row.error})`];
     case 'retried':
       return [status, t`retried`];
     default:

@@ -47,7 +47,7 @@ export function SessionsPage() {
 }
 
 function Card({ one, asked }: { one: SessionRow; asked: string }) {
-  const { totals } = one;
+  const { input_tokens: sent, output_tokens: got, cached_tokens: cached, cost } = one.totals;
   return (
     <a class="session-card" href={sessionLink(one.id)}>
       <span class="session-title">
@@ -64,12 +64,10 @@ function Card({ one, asked }: { one: SessionRow; asked: string }) {
         <span>{several(one.exchanges, 'exchange')}</span>
         {one.failed > 0 && <span class="problem">{t`${count(one.failed)} failed`}</span>}
         {one.retried > 0 && <span>{t`${count(one.retried)} retried`}</span>}
-        <span>{t`${short(totals.input_tokens)} in`}</span>
-        <span>{t`${short(totals.output_tokens)} out`}</span>
-        {totals.input_tokens > 0 && (
-          <span>{t`${percent(totals.cached_tokens / totals.input_tokens)} cached`}</span>
-        )}
-        {totals.cost !== null && <b>{usd(totals.cost)}</b>}
+        {sent > 0 && <span>{t`${short(sent)} in`}</span>}
+        {sent > 0 && <span>{t`${short(got)} out`}</span>}
+        {sent > 0 && <span>{t`${percent(cached / sent)} cached`}</span>}
+        {cost !== null && <b>{usd(cost)}</b>}
       </span>
     </a>
   );
@@ -152,7 +150,8 @@ const Threads = ({ view: { threads }, thread, choose }: ThreadsProps) =>
   );
 
 function factsOf(view: SessionView): readonly Fact[] {
-  const { exchanges, failed, retried, from, until, totals, key } = view;
+  const { exchanges, failed, retried, from, until, key } = view;
+  const { input_tokens: sent, output_tokens: got, cached_tokens: cached, cost } = view.totals;
   const lost = view.steps.flatMap(({ cache }) => cache?.lost ?? []);
   const tokensLost = lost.reduce((sum, { tokens }) => sum + tokens, 0);
   return [
@@ -160,16 +159,13 @@ function factsOf(view: SessionView): readonly Fact[] {
     failed > 0 && [t`Failed`, count(failed)],
     retried > 0 && [t`Retried`, count(retried)],
     [t`Time`, millis(until - from)],
-    [t`Tokens`, `${count(totals.input_tokens)} → ${count(totals.output_tokens)}`],
-    totals.input_tokens > 0 && [
-      t`From the cache`,
-      percent(totals.cached_tokens / totals.input_tokens),
-    ],
+    sent > 0 && [t`Tokens`, `${count(sent)} → ${count(got)}`],
+    sent > 0 && [t`From the cache`, percent(cached / sent)],
     lost.length > 0 && [
       t`Cache lost`,
       t`${several(lost.length, 'time')}, ${short(tokensLost)} tokens`,
     ],
-    totals.cost !== null && [t`Cost`, usd(totals.cost)],
+    cost !== null && [t`Cost`, usd(cost)],
     key !== '' && [t`Key`, key],
   ];
 }
