@@ -220,6 +220,8 @@ export const PROFILE_FACTS = {
     ['reasoning_content', 'reasoning', 'none'],
     'Chat: the field in which reasoning is sent back.',
   ),
+  // What `reasoningField: reasoning_content` says of Chat.
+  readableReasoning: flag('Responses: accepts reasoning as text.'),
   // `reasoning_effort`
   reasoningParam: oneOf(
     ['reasoning_effort', 'thinking', 'enable_thinking', 'reasoning', 'none'],

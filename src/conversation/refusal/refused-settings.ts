@@ -411,6 +411,10 @@ const REFUSED_BETAS = /unexpected value\(s\) (.{1,2000}?) for the anthropic-beta
 function betasIn(words: string): Partial<Profile> | undefined {
   const named = REFUSED_BETAS.exec(words)?.[1];
   if (named !== undefined) return { refusedBetas: named.split(/[, ]+/).slice(0, MAX_BETAS) };
+  // Anthropic, of accounts without the long window: https://github.com/anthropics/claude-code/issues/27944
+  if (/\blong context beta (?:is not yet available|header)/.test(words)) {
+    return { refusedBetas: ['context-1m-*'] };
+  }
   // https://github.com/anthropics/claude-code/issues/49370
   return /\binvalid beta flag\b/.test(words) ? { betas: ['interleaved-thinking-*'] } : undefined;
 }

@@ -12,6 +12,8 @@ export const vllm: Vendor = {
       // Beside functions those that gpt-oss knows.
       toolTypes: ['function', 'code_interpreter', 'web_search_preview', 'mcp'],
       reasoningField: 'reasoning',
+      // github.com/vllm-project/vllm/pull/28248
+      readableReasoning: true,
       documents: false,
     },
   },

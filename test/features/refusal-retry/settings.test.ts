@@ -572,6 +572,16 @@ const ROWS: readonly Row[] = [
     },
   ],
   [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/27944',
+    'The long context beta is not yet available for this subscription.',
+    { facts: { refusedBetas: ['context-1m-*'] } },
+  ],
+  [
+    'Anthropic',
+    'This authentication style is incompatible with the long context beta header.',
+    { facts: { refusedBetas: ['context-1m-*'] } },
+  ],
+  [
     'Bedrock, https://github.com/anthropics/claude-code/issues/49370',
     'invalid beta flag',
     { facts: { betas: ['interleaved-thinking-*'] } },

@@ -285,9 +285,12 @@ function reasoningItem(
     const summary = block.text === '' ? [] : [{ type: 'summary_text', text: block.text }];
     return { ...residue, type: 'reasoning', summary, encrypted_content: sealed.value };
   }
-  if (context.target.profile.reasoningField === 'reasoning_content' && block.text !== '') {
+  const { readableReasoning, reasoningField } = context.target.profile;
+  if ((readableReasoning ?? reasoningField === 'reasoning_content') && block.text !== '') {
     const content = [{ type: 'reasoning_text', text: block.text }];
-    return { type: 'reasoning', summary: [], content };
+    // Servers that check items by the types of OpenAI's client (vLLM, SGLang) demand an id.
+    const id = `rs_${Bun.hash(at + block.text).toString(36)}`;
+    return { type: 'reasoning', id, summary: [], content };
   }
   context.notes.add('reasoning_dropped', at, 'made by another vendor, or not sealed');
   return undefined;

@@ -8,6 +8,7 @@ import { NO_PROFILE, type Profile } from '../../../../src/conversation/profile-f
 import { wrapSeal, wrapUnsealed } from '../../../../src/conversation/seal.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../../src/conversation/types.ts';
 import type { JsonObject } from '../../../../src/lib/json/json.ts';
+import { PROFILES } from '../../../../src/vendors/index.ts';
 import { conversation, target } from '../material.ts';
 
 function encode(request: Conversation, profile: Profile = NO_PROFILE) {
@@ -207,16 +208,19 @@ describe('an edited conversation in the same protocol', () => {
       encrypted_content: 'gAA',
     });
     expect(sent(wrapSeal({ ...ours, provider: 'another' }))).toEqual(after);
-    expect(
-      sent(wrapUnsealed('openai-chat', 'deepseek'), {
-        name: 'deepseek',
-        reasoningField: 'reasoning_content',
-      }),
-    ).toEqual({
-      type: 'reasoning',
-      summary: [],
-      content: [{ type: 'reasoning_text', text: 'why' }],
-    });
+    // vLLM and SGLang refuse an item without an id.
+    for (const profile of [
+      { name: 'deepseek', reasoningField: 'reasoning_content' },
+      PROFILES.sglang!,
+      PROFILES.vllm!,
+    ] as const) {
+      expect(sent(wrapUnsealed('openai-chat', 'deepseek'), profile)).toEqual({
+        type: 'reasoning',
+        id: expect.stringMatching(/^rs_\w+$/),
+        summary: [],
+        content: [{ type: 'reasoning_text', text: 'why' }],
+      });
+    }
   });
 });
 
