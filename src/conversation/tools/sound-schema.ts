@@ -2,13 +2,17 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
+import {
+  isSchema,
+  TYPES,
+  WITH_NAMED_SCHEMAS,
+  WITH_SCHEMA,
+  WITH_SCHEMAS,
+} from '../../lib/json/json-schema-parts.ts';
 import type { Notes } from '../notes.ts';
 
 type Value = Json | undefined;
 
-const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']);
-
-const isSchema = (value: Value): boolean => isObject(value) || typeof value === 'boolean';
 const isText = (value: Value): boolean => typeof value === 'string';
 const isFlag = (value: Value): boolean => typeof value === 'boolean';
 /** A long number is an object of its own. */
@@ -60,19 +64,18 @@ const types: Read = (value) => {
 /** Tuples of older drafts stay: {@link sound} moves them. */
 const items: Read = (value) => (Array.isArray(value) ? schemas(value) : schema(value));
 
-const each = (keywords: readonly string[], read: Read) =>
-  keywords.map((keyword) => [keyword, read] as const);
+const each = (keywords: Iterable<string>, read: Read) =>
+  Array.from(keywords, (keyword) => [keyword, read] as const);
 
 /** https://json-schema.org/draft/2020-12: keywords whose values must have a certain form. */
 const KEYWORDS: ReadonlyMap<string, Read> = new Map<string, Read>([
   ['type', types],
   ['required', names],
   ['enum', only(Array.isArray)],
+  ...each(WITH_NAMED_SCHEMAS, named),
+  ...each(WITH_SCHEMAS, schemas),
+  ...each(WITH_SCHEMA, schema),
   ['items', items],
-  ...each(['properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas'], named),
-  ...each(['anyOf', 'oneOf', 'allOf', 'prefixItems'], schemas),
-  ...each(['additionalProperties', 'additionalItems', 'propertyNames', 'contains'], schema),
-  ...each(['not', 'if', 'then', 'else', 'unevaluatedProperties', 'unevaluatedItems'], schema),
   ...each(['title', 'description', 'pattern', 'format', '$ref', '$comment'], only(isText)),
   ...each(['uniqueItems', 'deprecated', 'readOnly', 'writeOnly'], only(isFlag)),
   ...each(['minimum', 'maximum', 'multipleOf', 'minLength', 'maxLength'], only(isNumber)),

@@ -1,10 +1,21 @@
 /** Parts of JSON Schema that checks of schemas and of values share: references, patterns, types. */
 
 import { type LinearPattern, linearPattern, UnfitPattern } from '../text/linear-pattern.ts';
+import { wordSet } from '../text/words.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
 import { memberOf } from './json-members.ts';
 
 export const TYPES = new Set(['null', 'boolean', 'object', 'array', 'number', 'integer', 'string']);
+
+/** Keywords whose value is a schema. */
+export const WITH_SCHEMA = wordSet(`
+  additionalProperties propertyNames items additionalItems contains not if then else
+  unevaluatedItems unevaluatedProperties`);
+/** A list of schemas. */
+export const WITH_SCHEMAS = wordSet('allOf anyOf oneOf prefixItems');
+/** Schemas by name. */
+export const WITH_NAMED_SCHEMAS = wordSet(`
+  properties patternProperties dependentSchemas $defs definitions`);
 
 export type Schema = JsonObject | boolean;
 export const isSchema = (value: unknown): value is Schema =>

@@ -2,15 +2,15 @@
 
 import { UnfitPattern } from '../text/linear-pattern.ts';
 import { isObject, type Json, type JsonObject } from './json.ts';
-import { patternOf, resolve, TYPES } from './json-schema-parts.ts';
+import {
+  patternOf,
+  resolve,
+  TYPES,
+  WITH_NAMED_SCHEMAS,
+  WITH_SCHEMA,
+  WITH_SCHEMAS,
+} from './json-schema-parts.ts';
 
-/** Keywords whose value is a schema, a list of schemas, or schemas by name. */
-const SCHEMA = [
-  ...['additionalProperties', 'propertyNames', 'items', 'contains', 'not', 'if', 'then', 'else'],
-  ...['unevaluatedItems', 'unevaluatedProperties', 'additionalItems'],
-];
-const SCHEMAS = ['allOf', 'anyOf', 'oneOf', 'prefixItems'];
-const NAMED = ['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'];
 /** Keywords that are checked, and what their value must be. */
 const CHECKED: Readonly<Record<string, (value: Json) => boolean>> = {
   type: (value) => [value].flat().every((one) => TYPES.has(one as string)),
@@ -92,11 +92,11 @@ export function schemaProblems(root: JsonObject): readonly SchemaProblem[] {
       const each = (list: readonly Json[]) => {
         for (const [at, one] of list.entries()) look(one, [...path, key, at]);
       };
-      if (SCHEMAS.includes(key) || (key === 'items' && Array.isArray(value))) {
+      if (WITH_SCHEMAS.has(key) || (key === 'items' && Array.isArray(value))) {
         if (Array.isArray(value)) each(value);
         else say([key], 'must be a list of schemas');
-      } else if (SCHEMA.includes(key)) look(value, [...path, key]);
-      else if (NAMED.includes(key)) {
+      } else if (WITH_SCHEMA.has(key)) look(value, [...path, key]);
+      else if (WITH_NAMED_SCHEMAS.has(key)) {
         if (!isObject(value)) say([key], 'must hold schemas by name');
         else {
           for (const [name, one] of Object.entries(value)) {

@@ -9,6 +9,7 @@ import {
 import { soundSchema } from '../../../conversation/tools/sound-schema.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
+import { WITH_NAMED_SCHEMAS } from '../../../lib/json/json-schema-parts.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 
 /**
@@ -44,8 +45,6 @@ const REFUSED = new Set([
 const FORMATS = wordSet(`
   date-time time date duration email hostname uri ipv4 ipv6 uuid`);
 
-/** Keywords whose value maps names to schemas. */
-const MAPS = new Set(['properties', '$defs', 'definitions', 'patternProperties']);
 /** Keywords whose value is data, not a schema. */
 const DATA = new Set(['enum', 'const', 'default', 'examples', 'required']);
 
@@ -67,7 +66,7 @@ function cleanSchema(schema: JsonObject, removed: Set<string>): JsonObject {
       (key === 'format' && !(typeof value === 'string' && FORMATS.has(value)))
     ) {
       if (key !== '$schema') removed.add(key);
-    } else if (MAPS.has(key) && isObject(value)) {
+    } else if (WITH_NAMED_SCHEMAS.has(key) && isObject(value)) {
       out[key] = Object.fromEntries(
         Object.entries(value).map(([name, item]) => [name, cleanValue(item, removed)]),
       );

@@ -2,7 +2,12 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put, putAll } from '../../../lib/json/json-members.ts';
-import { resolve } from '../../../lib/json/json-schema-parts.ts';
+import {
+  resolve,
+  WITH_NAMED_SCHEMAS,
+  WITH_SCHEMA,
+  WITH_SCHEMAS,
+} from '../../../lib/json/json-schema-parts.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import { list, object, text } from '../wire.ts';
 
@@ -52,16 +57,15 @@ function convert(name: string, value: Json, depth: number): Json {
   }
   if (COUNTS.has(name) && typeof value === 'string' && /^\d{1,15}$/.test(value))
     return Number(value);
-  if (name === 'properties' || name === '$defs' || name === 'definitions') {
+  if (WITH_NAMED_SCHEMAS.has(name)) {
     const members: Record<string, Json | undefined> = {};
     for (const key of Object.keys(object(value) ?? {})) {
       put(members, key, sub((value as JsonObject)[key]!, depth));
     }
     return members;
   }
-  if (name === 'items' || name === 'additionalProperties' || name === 'not')
-    return sub(value, depth);
-  if (name === 'anyOf' || name === 'oneOf' || name === 'allOf' || name === 'prefixItems') {
+  if (WITH_SCHEMA.has(name)) return sub(value, depth);
+  if (WITH_SCHEMAS.has(name)) {
     return (list(value) ?? []).map((one) => sub(one, depth));
   }
   return value;

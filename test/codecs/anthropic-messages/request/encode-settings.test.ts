@@ -388,4 +388,17 @@ describe('parameters', () => {
       { name: 'schema_simplified', where: 'output_config.format', what: 'minimum, pattern' },
     ]);
   });
+
+  test.each(['properties', 'patternProperties', 'dependentSchemas', '$defs', 'definitions'])(
+    'a name in %s that is also a refused keyword is not removed',
+    (keyword) => {
+      const schema = { type: 'object', [keyword]: { pattern: { type: 'string', pattern: 'a' } } };
+      const { body } = send([HI], {
+        settings: { format: { type: 'schema', name: 'x', schema } },
+      });
+      expect(body.output_config).toMatchObject({
+        format: { schema: { [keyword]: { pattern: { type: 'string' } } } },
+      });
+    },
+  );
 });
