@@ -110,14 +110,14 @@ function remembered(event: Told | undefined, me: string, zh: boolean): readonly 
     return [
       `当然记得！${who}：${words}`,
       `让我想想……对了，${who}：${words}`,
-      `嗯，${who}：${words}，我没忘。`,
+      `嗯，我没忘。${who}：${words}`,
     ];
   }
   const who = isOwn ? 'I remember' : source === 'user' ? 'You said' : `${source} said`;
   return [
     `Of course! ${who}: ${words}`,
     `Let me think… right, ${who}: ${words}`,
-    `Yes, ${who}: ${words}. I have not forgotten.`,
+    `Yes, I have not forgotten. ${who}: ${words}`,
   ];
 }
 

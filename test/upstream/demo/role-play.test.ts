@@ -49,6 +49,22 @@ describe('asked about the past', () => {
     expect(textOf(await ask(chat(question, results), { tools: [recall] }))).toBe(textOf(reply));
   });
 
+  test.each([
+    ['Do you remember what I am allergic to', 'I am allergic to peanuts.', 'You are Ming.'],
+    ['你还记得我对什么过敏吗', '我对花生过敏。', '你是老陈。'],
+  ])('%s: a quoted sentence has one full stop', async (question, text, system) => {
+    const told = events({ text, source: 'Alice' });
+    for (const way of ['', '?', '??', '???', '!', ' today?', ' now?', ' again?']) {
+      const results = [
+        ['recall_memory', told],
+        ['recall_memory', told],
+      ] as const;
+      const reply = textOf(await ask(chat(question + way, results, system), { tools: [recall] }));
+      expect(reply).toContain(text);
+      expect(reply).not.toMatch(/[.。]”[.。，,]/);
+    }
+  });
+
   test('a limit in its instructions is kept to', async () => {
     const system = '你是老陈。\n\n每轮最多回忆（recall_memory）1 次。';
     const reply = await ask(chat(question, [['recall_memory', TEA]], system), { tools: [recall] });
