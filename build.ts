@@ -3,6 +3,7 @@
 import { copyFileSync, mkdirSync, renameSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
+import type { BunPlugin } from 'bun';
 import manifest from './package.json' with { type: 'json' };
 
 export const TARGETS = [
@@ -34,6 +35,32 @@ export interface Built {
   readonly outfile: string;
   /** What was bundled, as paths from the root. */
   readonly inputs: readonly string[];
+}
+
+/**
+ * Minified, `import()` of CommonJS becomes `.then((m)=>x(m.default))`, and an `x` that is called `m`, too, calls the
+ * module. It is left to chance, so no such call may be in a program; our own sources load such packages by a module.
+ */
+const UNSAFE_IMPORT = /\.then\(\(m\)=>[\w$]{1,20}\(m\.default/;
+
+/** A package of CommonJS that does so itself. */
+const REQUIRES: BunPlugin = {
+  name: 'requires',
+  setup(builder) {
+    builder.onLoad({ filter: /\/gaxios\/build\/cjs\/src\/gaxios\.js$/ }, async ({ path }) => {
+      const text = await Bun.file(path).text();
+      return { contents: text.replace(/await import\(('[\w-]+')\)/g, 'require($1)'), loader: 'js' };
+    });
+  },
+};
+
+/** @throws Error where a program has an {@link UNSAFE_IMPORT} */
+export async function refuseUnsafeImports(outfile: string): Promise<void> {
+  const text = Buffer.from(await Bun.file(outfile).arrayBuffer());
+  for (let at = text.indexOf('.then((m)=>'); at >= 0; at = text.indexOf('.then((m)=>', at + 1)) {
+    const call = text.toString('latin1', at, at + 100);
+    if (UNSAFE_IMPORT.test(call)) throw new Error(`import() of a CommonJS package: ${call}`);
+  }
 }
 
 export interface BuildOptions {
@@ -68,6 +95,7 @@ export async function build(
     splitting: true,
     format: 'esm',
     sourcemap: 'linked',
+    plugins: [REQUIRES],
     metafile: true,
     // Without it NODE_ENV is baked as "development".
     define: {
@@ -89,6 +117,7 @@ export async function build(
     },
   });
   if (!result.success) throw new AggregateError(result.logs, `building ${target} failed`);
+  if (!readable) await refuseUnsafeImports(outfile);
   return { outfile, inputs: Object.keys(result.metafile?.inputs ?? {}) };
 }
 
