@@ -227,6 +227,8 @@ export interface Reply {
   /** Tools that the gateway ran for this answer, if the client asked for tool events. */
   readonly toolEvents?: readonly ToolEvent[];
   readonly textSeals?: readonly ReplySeal[];
+  /** Further answers to the same request, as a stream has them. */
+  readonly further?: readonly OpaqueEvent[];
   readonly wire?: Wire;
 }
 

@@ -1,7 +1,7 @@
 /** Builds a whole reply from stream events, and stream events from a whole reply. */
 
 import type { Json } from '../lib/json/json.ts';
-import type { BlockHead, Reply, ReplySeal, StreamEvent, ToolEvent } from './events.ts';
+import type { BlockHead, OpaqueEvent, Reply, ReplySeal, StreamEvent, ToolEvent } from './events.ts';
 import type { Block, Citation, Sealed } from './types.ts';
 
 /** Collects a stream into a reply. Push every event in order, then read `reply`. */
@@ -20,6 +20,7 @@ export class ReplyBuilder {
   #logprobs: Json[] = [];
   #toolEvents: ToolEvent[] = [];
   #textSeals: ReplySeal[] = [];
+  #further: OpaqueEvent[] = [];
   #complete = false;
 
   push(event: StreamEvent): void {
@@ -75,7 +76,7 @@ export class ReplyBuilder {
         if (event.textSeal !== undefined) {
           const at = this.#head?.type === 'text' ? lengthOf(this.#text) : 0;
           this.#textSeals.push({ block: this.#blocks.length, at, event });
-        }
+        } else if (event.name === 'choice') this.#further.push(event);
         break;
     }
   }
@@ -119,6 +120,7 @@ export class ReplyBuilder {
       rest: this.#rest,
       toolEvents: ifAny(this.#toolEvents),
       textSeals: ifAny(this.#textSeals),
+      further: ifAny(this.#further),
     };
   }
 }
@@ -151,6 +153,7 @@ export function* replyEvents(reply: Reply): Generator<StreamEvent> {
     index++;
   }
   for (const { event } of seals.slice(sealed)) yield event;
+  if (reply.further !== undefined) yield* reply.further;
   if (reply.usage !== undefined) yield { type: 'usage', usage: reply.usage };
   yield {
     type: 'finish',

@@ -84,6 +84,27 @@ test('labels of Gemini reach Chat as metadata, and no note says that they were d
   expect(notes.all).toEqual([]);
 });
 
+test('several answers are asked for only where the client gets them', () => {
+  const asked = {
+    'openai-chat': { messages: [{ role: 'user', content: 'a' }], n: 2 },
+    'google-gemini': {
+      contents: [{ role: 'user', parts: [{ text: 'a' }] }],
+      generationConfig: { candidateCount: 2 },
+    },
+  } as const;
+  for (const from of ['openai-chat', 'google-gemini'] as const) {
+    for (const to of PROTOCOL_NAMES) {
+      const notes = new Notes();
+      const target = { provider: 'p', model: 'm', protocol: to, profile: NO_PROFILE };
+      const given = CODECS[from].decodeRequest({ model: 'm', ...asked[from] });
+      const sent = JSON.stringify(CODECS[to].encodeRequest(given, target, notes));
+      const isAsked = /"(?:n|candidateCount)":2/.test(sent);
+      expect([from, to, isAsked]).toEqual([from, to, from === to]);
+      expect(notes.all.some(({ where }) => where === 'n')).toBe(from !== to);
+    }
+  }
+});
+
 // https://github.com/ogx-ai/ogx/issues/5452, https://github.com/BerriAI/litellm/pull/34959
 test.each([
   ['auto', undefined, []],

@@ -153,7 +153,6 @@ describe('a history of Chat', () => {
       topP: 0.9,
       stopSequences: ['x'],
       seed: 7,
-      candidateCount: 2,
       thinkingConfig: { thinkingBudget: 2048, includeThoughts: true },
       responseMimeType: 'application/json',
       responseJsonSchema: { type: 'object' },
@@ -161,7 +160,7 @@ describe('a history of Chat', () => {
     expect(out.toolConfig).toEqual({
       functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['look'] },
     });
-    expect(notes).toContain('parameter_dropped=2');
+    expect(notes).toContain('parameter_dropped=3');
   });
 
   test.each([

@@ -38,6 +38,7 @@ export function encodeSettings(
   if (origin?.protocol === PROTOCOL) return ownSettings(conversation, target, notes, declared);
   const config: Body = {};
   for (const name of CONFIG_NAMES) {
+    if (!isTaken(name)) continue;
     Object.assign(config, written(name, conversation, target, notes, declared));
   }
   const body: Body = { stream: settings.stream || undefined };
@@ -287,7 +288,8 @@ function encodeToolChoice(
 const BESIDE: ReadonlySet<string> = new Set<keyof Settings>([
   ...(['toolChoice', 'serviceTier', 'stream', 'streamUsage'] as const),
 ]);
-const isTaken = (name: keyof Settings) => name in CONFIG_KEYS || BESIDE.has(name);
+// Clients of other protocols would pay for several answers and get one.
+const isTaken = (name: keyof Settings) => (name in CONFIG_KEYS && name !== 'n') || BESIDE.has(name);
 
 /** Notes what Gemini has no field for. */
 function noteDropped(settings: Settings, notes: Notes): void {

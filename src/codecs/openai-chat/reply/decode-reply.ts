@@ -1,7 +1,7 @@
 /** Decodes a whole chat completion into a reply. */
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
-import type { Reply } from '../../../conversation/events.ts';
+import type { OpaqueEvent, Reply } from '../../../conversation/events.ts';
 import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import { withServiceTier } from '../../../conversation/usage.ts';
@@ -64,8 +64,26 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     ),
     logprobs: logprobs?.length ? logprobs : undefined,
     rest: restOf(reply),
+    further: choices.length > 1 ? furtherOf(reply, choices) : undefined,
     wire: wireOf(reply),
   };
+}
+
+/** The choices but the first, each as a chunk. */
+function furtherOf(reply: JsonObject, choices: readonly Json[]): readonly OpaqueEvent[] {
+  return choices.flatMap((value) => {
+    const { message, ...choice } = object(value) ?? {};
+    if ((number(choice.index) ?? 0) === 0) return [];
+    const { tool_calls, ...said } = object(message) ?? {};
+    const calls = list(tool_calls)?.map((call, index) =>
+      isObject(call) ? { index, ...call } : call,
+    );
+    const delta = calls === undefined ? said : { ...said, tool_calls: calls };
+    const { id, created, model } = reply;
+    const chunk = { id, object: 'chat.completion.chunk', created, model };
+    const wire = wireOf({ ...chunk, choices: [{ ...choice, delta }] } as JsonObject);
+    return [{ type: 'opaque', name: 'choice', wire } as const];
+  });
 }
 
 /** The vendor's other fields; undefined if there are none. */

@@ -1,13 +1,13 @@
 /** Encodes a reply as a whole chat completion. */
 
-import type { Reply } from '../../../conversation/events.ts';
+import type { OpaqueEvent, Reply } from '../../../conversation/events.ts';
 import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type { Conversation, ReasoningBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
 import { encodeReasoningBlocks } from '../reasoning.ts';
-import { compact, newCallId, object, PROTOCOL } from '../wire.ts';
+import { compact, list, newCallId, object, PROTOCOL } from '../wire.ts';
 import {
   asFunction,
   clientName,
@@ -42,10 +42,28 @@ export function encodeReply(reply: Reply, context: ClientContext): JsonObject {
         logprobs: reply.logprobs === undefined ? null : { content: reply.logprobs, refusal: null },
         finish_reason: legacy ? 'function_call' : reason,
       },
+      ...(reply.further ?? []).flatMap(furtherChoices),
     ],
     usage: reply.usage === undefined ? undefined : encodeUsage(reply.usage),
     ...clientRest(reply.rest),
     ...toolEventMembers(reply),
+  });
+}
+
+/** A further choice that came as a chunk. */
+function furtherChoices({ wire }: OpaqueEvent): readonly JsonObject[] {
+  const chunk = wire.protocol === PROTOCOL ? object(wire.value) : undefined;
+  return (list(chunk?.choices) ?? []).flatMap((value) => {
+    const { delta, ...choice } = object(value) ?? {};
+    const message = object(delta);
+    if (message === undefined) return [];
+    const calls = list(message.tool_calls)?.map((call) => {
+      const { index: _, ...own } = object(call) ?? {};
+      return { type: 'function', ...own };
+    });
+    return [
+      { ...choice, message: calls === undefined ? message : { ...message, tool_calls: calls } },
+    ];
   });
 }
 

@@ -57,7 +57,13 @@ function copy(from: JsonObject, keys: readonly string[], body: Body): void {
 }
 
 /** Fields that some clients mean otherwise, and that vendors know of OpenAI's only: sent, or noted as dropped. */
-const NOT_FOR_ALL: ReadonlySet<string> = new Set(['top_k', 'metadata', 'service_tier', 'store']);
+const NOT_FOR_ALL: ReadonlySet<string> = new Set([
+  'top_k',
+  'metadata',
+  'service_tier',
+  'store',
+  'n',
+]);
 
 /** Copies fields that Responses shares, and adds a note for every field that Chat does not have. */
 function encodeRest(settings: Settings, openai: boolean, body: Body, notes: Notes): void {
@@ -146,6 +152,10 @@ function write(
       return;
     case 'store':
       if (own) body.store = settings.store;
+      return;
+    case 'n':
+      // Clients of other protocols would pay for several answers and get one.
+      if (own) body.n = settings.n;
       return;
     default:
       body[SETTING_KEYS[name][0]] = settings[name] as Json | undefined;
