@@ -10,6 +10,7 @@ export type Span = readonly [start: number, end: number];
  * half an escape.
  */
 export interface Kind {
+  /** Each place with its first two characters is looked at: rare ones cost least. */
   readonly marker: string;
   readonly find: (text: string, at: number) => Span | undefined;
   /** It may occur in the middle of a word: it checks its own left border. */
@@ -150,12 +151,12 @@ function telegramBot(text: string, at: number): Span | undefined {
 /** A client secret of Entra ID, from its fifth character on. */
 function entraSecret(text: string, at: number): Span | undefined {
   const end = runEnd(text, at, TOKEN | DOT_SIGN | TILDE);
-  return end - at >= 33 && end - at <= 36 ? [at, end] : undefined;
+  return end - at >= 33 ? [at, end] : undefined;
 }
 
 /** `Basic` with a name and a password: base64 of a text with a colon. */
 function basicPair(text: string, at: number): Span | undefined {
-  const from = at + 5;
+  const from = at + 6;
   const end = runEnd(text, from, ALNUM | PLUS_SLASH | EQUALS);
   if (end - from < 8) return undefined;
   const pair = Buffer.from(text.slice(from, Math.min(end, from + MAX_PAIR)), 'base64');
@@ -292,11 +293,11 @@ export const ZHIPU: Kind = {
   },
 };
 
-/** AWS; the second form belongs to a session. */
-const accessKeyId = (marker: 'AKIA' | 'ASIA'): Kind => ({
+/** The marker and exactly so many characters. */
+const ofLength = (marker: string, many: number, bits: number): Kind => ({
   marker,
   find(text, at) {
-    const end = exactly(text, at + marker.length, 16, CAPITAL | DIGIT);
+    const end = exactly(text, at + marker.length, many, bits);
     return end === undefined ? undefined : [at, end];
   },
 });
@@ -332,7 +333,6 @@ export const KINDS: readonly Kind[] = [
   prefixed('gldt-', 20),
   prefixed('glptt-', 20),
   prefixed('glcbt-', 20),
-  prefixed('glagent-', 20),
   prefixed('npm_', 36),
   prefixed('pypi-', 40),
   prefixed('dckr_pat_', 20), // Docker
@@ -350,8 +350,6 @@ export const KINDS: readonly Kind[] = [
   prefixed('SG.', 40, TOKEN | DOT_SIGN), // SendGrid
   prefixed('shpat_', 32, ALNUM), // Shopify
   prefixed('shpss_', 32, ALNUM),
-  prefixed('shpca_', 32, ALNUM),
-  prefixed('shppa_', 32, ALNUM),
   prefixed('dop_v1_', 60, ALNUM), // DigitalOcean
   prefixed('sbp_', 40, ALNUM), // Supabase
   prefixed('hvs.', 24), // Vault
@@ -363,11 +361,9 @@ export const KINDS: readonly Kind[] = [
   prefixed('AGE-SECRET-KEY-1', 50, ALNUM),
   prefixed('bce-v3/ALTAK-', 30, NAMED), // Baidu
   prefixed('pcsk_', 40), // Pinecone
-  prefixed('lsv2_pt_', 30), // LangSmith
-  prefixed('lsv2_sk_', 30),
+  prefixed('lsv2_', 32), // LangSmith
   prefixed('vck_', 24, ALNUM), // Vercel
   prefixed('vcp_', 24, ALNUM),
-  prefixed('wandb_v1_', 30), // Weights & Biases
   prefixed('glsa_', 32), // Grafana
   prefixed('glc_eyJ', 40, NAMED),
   prefixed('ATATT3', 60, NAMED), // Atlassian
@@ -375,28 +371,26 @@ export const KINDS: readonly Kind[] = [
   prefixed('NRAK-', 27, ALNUM), // New Relic
   prefixed('sntrys_', 40, NAMED), // Sentry
   prefixed('sntryu_', 40, ALNUM),
-  prefixed('pscale_tkn_', 32, TOKEN | DOT_SIGN | EQUALS), // PlanetScale
-  prefixed('pscale_pw_', 32, TOKEN | DOT_SIGN | EQUALS),
+  prefixed('pscale_', 36, TOKEN | DOT_SIGN | EQUALS), // PlanetScale
   prefixed('PMAK-', 50, ALNUM | DASH), // Postman
   prefixed('rubygems_', 48, ALNUM),
-  prefixed('pul-', 40, ALNUM), // Pulumi
   prefixed('dp.pt.', 40, ALNUM), // Doppler
   prefixed('figd_', 36), // Figma
   prefixed('HRKU-', 30), // Heroku
   prefixed('fm2_', 60, NAMED), // Fly.io
   prefixed('sq0atp-', 22), // Square
   prefixed('sq0csp-', 40),
-  prefixed('SK', 32, HEX), // Twilio
-  { ...behind('atlasv1.', 60, TOKEN | EQUALS), anywhere: true }, // Terraform
+  ofLength('SK', 32, HEX), // Twilio
+  { ...behind('sv1.', 60, TOKEN | EQUALS), anywhere: true }, // Terraform, atlasv1.
   { ...behind('slack.com/', 40, TOKEN | PLUS_SLASH), anywhere: true }, // webhooks
-  { ...behind('api/webhooks/', 70, TOKEN | PLUS_SLASH), anywhere: true }, // Discord
-  { ...behind('comingWebhook/', 32, TOKEN | PLUS_SLASH), anywhere: true }, // Teams
+  { ...behind('i/webhooks/', 70, TOKEN | PLUS_SLASH), anywhere: true }, // Discord
+  { ...behind('gWebhook/', 32, TOKEN | PLUS_SLASH), anywhere: true }, // Teams
   { marker: ':AA', find: telegramBot, anywhere: true },
   { marker: 'Q~', find: entraSecret, anywhere: true }, // Entra ID
   { marker: 'hk_', find: gatewayKey },
   ...[...'abcdeprs'].map((kind) => prefixed(`xox${kind}-`, 10, ALNUM | DASH)),
-  accessKeyId('AKIA'),
-  accessKeyId('ASIA'),
+  ofLength('AKIA', 16, CAPITAL | DIGIT), // AWS
+  ofLength('ASIA', 16, CAPITAL | DIGIT), // of a session
   { marker: 'eyJ', find: webToken },
   { marker: '-----BEGIN ', find: privateKey, anywhere: true },
   { marker: 'earer', find: bearerToken, anywhere: true },
@@ -407,24 +401,25 @@ export const KINDS: readonly Kind[] = [
   queried('token='),
   queried('sig='), // Azure
   { ...queried('Signature='), anywhere: true }, // AWS
-  { ...queried('ecurity-Token='), anywhere: true },
+  { ...queried('curity-Token='), anywhere: true },
   queried('Authorization: Basic '),
   queried('authorization: Basic '),
-  { marker: 'asic ', find: basicPair, anywhere: true },
+  { marker: 'Basic ', find: basicPair },
+  { marker: 'basic ', find: basicPair },
   ...[
     // Ends of names in environments and their files.
     '_TOKEN',
     '_SECRET',
     'PASSWORD',
     'PASSWD',
-    'asswd',
+    'sswd',
     'ACCESS_KEY',
     'SECRET_KEY',
     // AWS, Azure
     'ecret_access_key',
     'ecretAccessKey',
-    'ecurity-token',
-    'ecurity-Token',
+    'curity-token',
+    'curity-Token',
     'ession_token',
     'essionToken',
     'AccountKey',
@@ -432,7 +427,7 @@ export const KINDS: readonly Kind[] = [
     'ccessToken',
     'auth-token',
     'Auth-Token',
-    'rivate_token',
+    'ivate_token',
     'api_token',
     'id_token',
     'API_KEY',
@@ -450,8 +445,8 @@ export const KINDS: readonly Kind[] = [
     'CLIENT_SECRET',
     '_secret',
     'Secret',
-    'ecret_key',
-    'ecretKey',
+    'cret_key',
+    'cretKey',
     'refreshToken',
     'ssword',
   ].map(named),

@@ -72,7 +72,6 @@ const KEYS: Readonly<Record<string, string>> = {
   planetScale: `pscale_pw_${mixed(43)}`,
   postman: `PMAK-${hex(24)}-${hex(34)}`,
   rubyGems: `rubygems_${hex(48)}`,
-  pulumi: `pul-${hex(40)}`,
   doppler: `dp.pt.${mixed(43)}`,
   figma: `figd_${mixed(40)}`,
   heroku: `HRKU-AA${mixed(58)}`,
