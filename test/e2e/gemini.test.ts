@@ -70,10 +70,18 @@ describe('onto Gemini itself', () => {
   });
 
   test('a refusal of the vendor comes back in its own words', async () => {
-    const answer = await post(`${gateway.url}/v1beta/models/via-gemini:generateContent`);
+    const url = `${gateway.url}/v1beta/models/via-gemini:generateContent`;
+    const answer = await post(url, '{"contents":[{"role":"user","parts":[{"unknownPart":1}]}]}');
     expect(answer.status).toBe(400);
     const { error } = (await answer.json()) as { error: { message: string } };
-    expect(error.message).toContain('Unknown name "unknownToUs"');
+    expect(error.message).toContain('contents[0].parts[0].data: required oneof field');
+  });
+
+  test('a field that the vendor does not know is left out, with a note', async () => {
+    const answer = await post(`${gateway.url}/v1beta/models/via-gemini:generateContent`);
+    expect(answer.status).toBe(200);
+    expect(answer.headers.get('x-hopgate-notes')).toContain('stripped_after_refusal');
+    expect(upstream.modelRequests.at(-1)!.body).not.toHaveProperty('unknownToUs');
   });
 
   test('tokens are counted by the vendor', async () => {
