@@ -105,7 +105,10 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
       expect('missing' in chain ? chain : chain.links).toBe(ids.length);
       expect(reads.items(named.items, '').size).toBe(ids.length);
     };
+    const { database } = trips(other);
     expect(await tripsOf(other, read)).toEqual({ cache: 1, database: 0 });
+    // That it was read is written a moment later.
+    await until(() => trips(other).database > database);
     cacheCommand(cache.port, 'flushall');
     expect(await tripsOf(other, read)).toEqual({ cache: 1, database: 1 });
   });
