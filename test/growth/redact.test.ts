@@ -171,12 +171,6 @@ describe('masked texts', () => {
   });
 });
 
-const structureOf = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(structureOf);
-  if (typeof value !== 'object' || value === null) return typeof value;
-  return Object.values(value).map(structureOf);
-};
-
 describe('JSON stays valid', () => {
   const bits = [
     '-----BEGIN PRIVATE KEY-----',
@@ -218,7 +212,11 @@ describe('JSON stays valid', () => {
     list: fc.array(tie('any'), { maxLength: 4 }),
     object: fc.dictionary(word, tie('any'), { maxKeys: 4 }),
   })).any;
-  const shapes = (text: string) => structureOf(JSON.parse(text));
+  /** What stands between texts and numbers. Not the parsed value: two names may be the same once they are masked. */
+  const shapes = (text: string) => {
+    JSON.parse(text);
+    return text.replace(/"(?:[^"\\]|\\.)*"/g, '""').replace(/-?\d[\d.e+-]*/g, '0');
+  };
 
   test('any string content leaves the JSON valid', () => {
     fc.assert(
