@@ -69,6 +69,12 @@ const NO_COPIES: Readonly<Record<string, readonly Delta[]>> = {
   'a tag in the middle': [field('Let me think'), says('In '), says('<think>Let me think</think>')],
   'a tag that nothing closes': [field('Let me think'), says('<think>'), says('Let me')],
   'no thoughts': [says('<thin'), says('ker>Hi')],
+  'white space that does not end': [field('Let me'), ...Array(30).fill(says(' '.repeat(50)))],
+  'white space that does not end in a tag': [
+    field('Let me'),
+    says('<think>'),
+    ...Array(30).fill(says('\n'.repeat(50))),
+  ],
 };
 
 const chunk = (delta: JsonObject, finish_reason: string | null = null) => ({

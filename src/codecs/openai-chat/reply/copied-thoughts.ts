@@ -11,12 +11,11 @@ const OPENING = /^\s*<((?:mm:)?think(?:ing)?)>/;
 const BEGINNING = /^\s*(?:<[mthinkg:]{0,11})?$/;
 /** So many characters without white space tell whether two thoughts are the same. */
 const COMPARED = 200;
+/** So much text, nearly all of it white space, is not waited for any longer. */
+const MAX_HELD = 4 * COMPARED;
 
 const squeezed = (text: string): string =>
-  text
-    .slice(0, 4 * COMPARED)
-    .replace(/\s+/g, '')
-    .slice(0, COMPARED);
+  text.slice(0, MAX_HELD).replace(/\s+/g, '').slice(0, COMPARED);
 
 export class CopiedThoughts {
   readonly #notes: Notes;
@@ -77,9 +76,10 @@ export class CopiedThoughts {
   }
 
   #begin(): string {
+    const waits = this.#held.length < MAX_HELD;
     const opening = this.#thoughts === '' ? undefined : OPENING.exec(this.#held);
     if (!opening) {
-      return this.#thoughts !== '' && BEGINNING.test(this.#held) ? '' : this.rest();
+      return this.#thoughts !== '' && waits && BEGINNING.test(this.#held) ? '' : this.rest();
     }
     const [tag, name] = opening;
     const closing = `</${name}>`;
@@ -87,7 +87,7 @@ export class CopiedThoughts {
     const copy = squeezed(this.#held.slice(tag.length, end < 0 ? undefined : end));
     const size = Math.min(copy.length, this.#thoughts.length);
     if (copy.slice(0, size) !== this.#thoughts.slice(0, size)) return this.rest();
-    if (end < 0 && size < COMPARED) return '';
+    if (end < 0 && size < COMPARED) return waits ? '' : this.rest();
     this.isCopy = true;
     this.#notes.add('leaked_thinking_moved', undefined, 'a copy');
     this.#state = 'inside';
