@@ -220,7 +220,7 @@ export const PROFILE_FACTS = {
     ['reasoning_content', 'reasoning', 'none'],
     'Chat: the field in which reasoning is sent back.',
   ),
-  // What `reasoningField: reasoning_content` says of Chat.
+  // The same fact of Chat is `reasoningField: reasoning_content`.
   readableReasoning: flag('Responses: accepts reasoning as text.'),
   // `reasoning_effort`
   reasoningParam: oneOf(

@@ -55,7 +55,7 @@ CREATE TABLE notices (law TEXT NOT NULL, start INTEGER NOT NULL, mark INTEGER NO
 
 export const LIMITS_SCHEMA: SqlSchema = { room: 'limits', sqlite: SQLITE, postgres: POSTGRES };
 
-/** Held by whoever changes windows, also by the function of older versions. */
+/** The lock for changes of windows. The function of older versions takes it, too. */
 export const WINDOWS_LOCK = 7_496_231;
 
 /** Brings the tables up to date. */

@@ -46,7 +46,7 @@ const FIRST_COLUMNS = [
   { name: 'upstream_key', type: 'text', isOptional: true },
   { name: 'hop', type: 'bigint' },
   { name: 'attempt', type: 'bigint' },
-  // Of the vendor's answer; not known: there was none.
+  // The vendor's HTTP status; empty where no answer came.
   { name: 'status', type: 'bigint', isOptional: true },
   // A `TryEnd`, or `lost`.
   { name: 'ended', type: 'text' },

@@ -221,7 +221,7 @@ function urlPassword(text: string, at: number): Span | undefined {
   return undefined;
 }
 
-/** What stands behind the marker. */
+/** A secret that begins right behind its marker, with a least length. */
 const behind = (marker: string, least: number, bits: number): Kind => ({
   marker,
   find(text, at) {

@@ -37,7 +37,7 @@ export class RunningExchanges {
 
   /** Masks what has come of an exchange of which nothing is written yet, for {@link body}. */
   async read(capture: Capture): Promise<void> {
-    // Before its route is known, nobody knows whether its bodies may be seen.
+    // The route decides whether its bodies may be seen.
     if (!isShown(capture) || capture.model === undefined) return;
     capture.prepare();
     for (const stage of [...capture.stages]) {

@@ -19,7 +19,7 @@ export interface ReplicaSamples {
     | {
         rows(): readonly SampleRow[];
         find(id: string): SampleMeta | undefined;
-        /** Left out: nobody here knows the bodies. */
+        /** Left out: the bodies cannot be read from here. */
         body?(id: string, stage: string): Uint8Array | undefined;
       }
     | undefined;

@@ -61,6 +61,12 @@ const COPIES: Readonly<Record<string, readonly Delta[]>> = {
     says('</think>Hi there'),
   ],
   'that is shorter': [field('Let me think'), says('<thinking>Let me</thinking>'), says('Hi there')],
+  'that nothing closes': [
+    field(THOUGHT),
+    says(`<think>${THOUGHT}`),
+    says('\n\nHi'),
+    says(' there'),
+  ],
   'that is empty': [field('Let me think'), says('<think>\n\n</think>\n\nHi there')],
 };
 const NO_COPIES: Readonly<Record<string, readonly Delta[]>> = {

@@ -58,7 +58,7 @@ const TIERS: Readonly<Record<string, string>> = {
 };
 
 function encodeTier(asked: string | undefined, notes: Notes): string | undefined {
-  // What Google does of itself.
+  // Google chooses by itself where it is told nothing.
   if (asked === undefined || asked === 'auto') return undefined;
   const tier = memberOf(TIERS, asked);
   if (tier === undefined) notes.add('parameter_dropped', 'service_tier', asked);

@@ -7,7 +7,7 @@
 import type { Notes } from '../../../conversation/notes.ts';
 
 const OPENING = /^\s*<((?:mm:)?think(?:ing)?)>/;
-/** What may become an opening tag. */
+/** The beginning of an opening tag, whose rest may be in the next piece. */
 const BEGINNING = /^\s*(?:<[mthinkg:]{0,11})?$/;
 /** So many characters without white space tell whether two thoughts are the same. */
 const COMPARED = 200;
@@ -17,6 +17,8 @@ const MAX_HELD = 4 * COMPARED;
 const squeezed = (text: string): string =>
   text.slice(0, MAX_HELD).replace(/\s+/g, '').slice(0, COMPARED);
 
+const solid = (text: string): number => text.replace(/\s+/g, '').length;
+
 export class CopiedThoughts {
   readonly #notes: Notes;
   /** How the thoughts in their own field begin, without white space. */
@@ -25,6 +27,11 @@ export class CopiedThoughts {
   /** Text that is not known to be the answer's. */
   #held = '';
   #closing = '';
+  /** Characters without white space: of the thoughts in their own field, and of the copy so far. */
+  #size = 0;
+  #copied = 0;
+  /** Text behind as many characters as the thoughts have: of the answer, if nothing closes the tag. */
+  #beyond = '';
   /** A copy was found. */
   isCopy = false;
 
@@ -34,7 +41,9 @@ export class CopiedThoughts {
 
   /** A piece of the thoughts in their own field. */
   thought(text: string): void {
+    if (this.isOver) return;
     if (this.#thoughts.length < COMPARED) this.#thoughts += squeezed(text);
+    this.#size += solid(text);
   }
 
   /** The text of the answer has begun: nothing is looked for any more. */
@@ -47,7 +56,7 @@ export class CopiedThoughts {
     return this.#held !== '';
   }
 
-  /** What of this piece, and of those that waited, is text of the answer. */
+  /** The text of the answer in this piece and in those that waited; the copy is left out. */
   text(piece: string): string {
     switch (this.#state) {
       case 'before':
@@ -67,12 +76,14 @@ export class CopiedThoughts {
     }
   }
 
-  /** What waits at the end of the answer and is its text. */
+  /** At the end of the answer: its text among what still waits. */
   rest(): string {
-    const held = this.isCopy ? '' : this.#held;
+    if (this.#state === 'inside') this.#count(this.#held);
+    const rest = this.isCopy ? this.#beyond.trimStart() : this.#held;
     this.#state = 'over';
     this.#held = '';
-    return held;
+    this.#beyond = '';
+    return rest;
   }
 
   #begin(): string {
@@ -92,18 +103,34 @@ export class CopiedThoughts {
     this.#notes.add('leaked_thinking_moved', undefined, 'a copy');
     this.#state = 'inside';
     this.#closing = closing;
+    this.#held = this.#held.slice(tag.length);
     return this.#close();
   }
 
   #close(): string {
     const end = this.#held.indexOf(this.#closing);
     if (end < 0) {
-      this.#held = this.#held.slice(1 - this.#closing.length);
+      const known = Math.max(0, this.#held.length + 1 - this.#closing.length);
+      this.#count(this.#held.slice(0, known));
+      this.#held = this.#held.slice(known);
       return '';
     }
+    this.#beyond = '';
     const behind = this.#held.slice(end + this.#closing.length);
     this.#held = '';
     this.#state = 'behind';
     return this.text(behind);
+  }
+
+  /** Text of the copy. */
+  #count(text: string): void {
+    const size = solid(text);
+    if (this.#beyond === '' && this.#copied + size <= this.#size) {
+      this.#copied += size;
+      return;
+    }
+    let at = 0;
+    for (; this.#copied < this.#size; at++) this.#copied += solid(text[at]!);
+    this.#beyond += text.slice(at);
   }
 }

@@ -107,7 +107,7 @@ export function begun(type: string | undefined, id: string | undefined): JsonObj
     : { type: 'message', ...own, role: 'assistant', content: [] };
 }
 
-/** What events said of an item and its finished form leaves empty. */
+/** The members that a finished item lacks, as earlier events told them: its name, arguments, input or content. */
 export function lackingIn(given: JsonObject, item: Item): JsonObject {
   const said: JsonObject = saidOf(item) ?? {};
   const isEmpty = (value: Json | undefined) =>

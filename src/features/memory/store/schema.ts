@@ -59,10 +59,10 @@ END;
  *   duplicates are exact over all replicas, and numbers of vectors are seen in their order.
  * - `terms` of an event are `<space>:<term>`, so that the index never looks beyond a space. How many events hold a
  *   term is counted in `memory_terms`.
- * - A space without a name is erased: nobody finds it, and it is removed in steps.
+ * - A space loses its name when it is erased. No search finds it then, and its rows are deleted in steps.
  * - `memory_total` is changed last in each transaction: it is held for a moment only.
  *
- * Databases that older versions made have functions besides, which they call, and this version does not.
+ * A database that an older version made also has functions that only older versions call.
  */
 const POSTGRES_1 = `
 CREATE TABLE hopgate.memory_spaces (

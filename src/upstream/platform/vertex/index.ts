@@ -2,7 +2,7 @@
 
 import type { VertexConfig } from '../../../config/sections/platform/index.ts';
 import type { ProviderConfig } from '../../../config/sections/providers.ts';
-import { asBuffer } from '../../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../../../lib/http/headers.ts';
 import { withoutMembers } from '../../../lib/json/body-members.ts';
 import { topLevel, tryParse } from '../../../lib/json/json.ts';
@@ -68,7 +68,7 @@ export class Vertex implements Platform {
 }
 
 const TIER: ReadonlySet<string> = new Set(['serviceTier', 'service_tier']);
-const NEEDLES = [...TIER].map((name) => Buffer.from(`"${name}"`));
+const NEEDLES = needles('"serviceTier"', '"service_tier"');
 const TIERS: ReadonlySet<string> = new Set(['flex', 'priority', 'standard']);
 /** https://docs.cloud.google.com/vertex-ai/generative-ai/docs/flex-paygo */
 const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
@@ -77,7 +77,7 @@ const TIER_HEADER = 'x-vertex-ai-llm-shared-request-type';
 function geminiRequest({ path, url, request }: PlatformRequest): UpstreamRequest {
   const sent = { ...request, url: url(path, true) };
   const body = wholeBody(request);
-  if (body === undefined || !NEEDLES.some((name) => asBuffer(body).includes(name))) return sent;
+  if (body === undefined || !containsAny(asBuffer(body), NEEDLES)) return sent;
   const members = topLevel(body, TIER);
   const member = members?.get('serviceTier') ?? members?.get('service_tier');
   if (member === undefined) return sent;
