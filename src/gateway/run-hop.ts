@@ -14,6 +14,7 @@ import {
   route,
   standInOf,
   targetsForNamed,
+  targetsWithState,
   targetWithTools,
   withRoomFirst,
 } from '../routing/index.ts';
@@ -80,7 +81,8 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
       protocol.name,
       permittedTargets(principal, request.model, routeName, all),
     );
-    const affordable = account === undefined ? permitted : affordableTargets(account, permitted);
+    const readers = targetsWithState(request, protocol.name, permitted);
+    const affordable = account === undefined ? readers : affordableTargets(account, readers);
     // The size of what a later hop sends is not known.
     const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
     targets = withRoomFirst(affordable, bytes, facts);
