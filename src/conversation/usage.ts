@@ -29,6 +29,14 @@ export interface Usage {
   readonly region?: string;
   /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
   readonly unknown?: 'input' | 'output';
+  /** Further runs of models that the vendor charges for and leaves out of the counts above. */
+  readonly extraRuns?: readonly ExtraRun[];
+}
+
+export interface ExtraRun {
+  /** Undefined: the model that answered. */
+  readonly model?: string | undefined;
+  readonly usage: Usage;
 }
 
 /** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */
@@ -103,5 +111,17 @@ export function addUsage(a: Usage, b: Usage): Usage {
     cacheWrite1h: sum(a.cacheWrite1h, b.cacheWrite1h),
     reasoning: sum(a.reasoning, b.reasoning),
   };
-  return Object.keys(hosted).length > 0 ? { ...total, hosted } : total;
+  const extraRuns = [...(a.extraRuns ?? []), ...(b.extraRuns ?? [])];
+  return {
+    ...total,
+    ...(Object.keys(hosted).length > 0 && { hosted }),
+    ...(extraRuns.length > 0 && { extraRuns }),
+  };
+}
+
+/** All that the vendor charges for, as one usage. */
+export function withExtraRuns(usage: Usage): Usage {
+  const { extraRuns, ...own } = usage;
+  if (extraRuns === undefined) return usage;
+  return extraRuns.reduce<Usage>((total, run) => addUsage(total, run.usage), own);
 }

@@ -9,7 +9,14 @@ import type {
 } from '../conversation/account/payer.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import { type Target, targetName } from '../conversation/target.ts';
-import { addUsage, totalInput, totalOutput, type Usage } from '../conversation/usage.ts';
+import {
+  addUsage,
+  type ExtraRun,
+  totalInput,
+  totalOutput,
+  type Usage,
+  withExtraRuns,
+} from '../conversation/usage.ts';
 import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
@@ -308,8 +315,26 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return { cost: rates.costOf(usage), json, rates };
   }
 
-  /** Books the answer, and the free searches that it used. */
+  /** Books the answer, with the free searches that it used and further runs of models. */
   #paid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
+    const applied = this.#answerPaid(usage, price, requests);
+    const { extraRuns } = usage;
+    if (applied === undefined || extraRuns === undefined) return applied;
+    let cost = applied.cost;
+    for (const run of extraRuns) {
+      const runCost = this.#runCost(run, price);
+      if (runCost === undefined) return undefined;
+      cost += runCost;
+    }
+    const about = `${applied.json.slice(0, -1)},"extra_runs_nano_usd":${cost - applied.cost}}`;
+    return { ...applied, cost, json: about };
+  }
+
+  #runCost({ model, usage }: ExtraRun, price: PriceVersion | undefined): number | undefined {
+    return this.#applied(usage, model === undefined ? price : this.#priceOf(model), 1)?.cost;
+  }
+
+  #answerPaid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
     const applied = this.#applied(usage, price, requests);
     const searches = searchesOf(usage);
     if (applied === undefined || price === undefined || searches === 0) return applied;
@@ -451,18 +476,23 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 }
 
-const allTokens = (usage: Usage): number =>
-  wholeTokens(totalInput(usage) + usage.output + (usage.reasoning ?? 0));
+function allTokens(usage: Usage): number {
+  const all = withExtraRuns(usage);
+  return wholeTokens(totalInput(all) + totalOutput(all));
+}
 
-const tokensOf = (usage: Usage): SpendTokens => ({
-  input: wholeTokens(usage.input),
-  output: wholeTokens(usage.output),
-  cache_read: wholeTokens(usage.cacheRead ?? 0),
-  cache_write: wholeTokens(usage.cacheWrite ?? 0),
-  cache_write_1h: wholeTokens(usage.cacheWrite1h ?? 0),
-  reasoning: wholeTokens(usage.reasoning ?? 0),
-  searches: wholeTokens(searchesOf(usage)),
-});
+function tokensOf(usage: Usage): SpendTokens {
+  const all = withExtraRuns(usage);
+  return {
+    input: wholeTokens(all.input),
+    output: wholeTokens(all.output),
+    cache_read: wholeTokens(all.cacheRead ?? 0),
+    cache_write: wholeTokens(all.cacheWrite ?? 0),
+    cache_write_1h: wholeTokens(all.cacheWrite1h ?? 0),
+    reasoning: wholeTokens(all.reasoning ?? 0),
+    searches: wholeTokens(searchesOf(all)),
+  };
+}
 
 function without(tokens: SpendTokens, before: SpendTokens): SpendTokens {
   const rest: Record<keyof SpendTokens, number> = { ...tokens };

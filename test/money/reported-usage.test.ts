@@ -327,3 +327,141 @@ test.each(Object.entries(FAILED_AT_ONCE))(
     }
   },
 );
+
+// Each cause from a public report; the counts that exclude each other are what is paid for.
+test.each<[string, object, object]>([
+  [
+    'thoughts that the total alone has, as Gemini counts in this form (Clarifai/clarifai-python#978)',
+    { prompt_tokens: 20, completion_tokens: 424, total_tokens: 1016 },
+    { input: 20, output: 424, reasoning: 572 },
+  ],
+  [
+    'cached tokens beside the prompt, which the total shows',
+    {
+      prompt_tokens: 60,
+      completion_tokens: 10,
+      total_tokens: 110,
+      prompt_tokens_details: { cached_tokens: 40 },
+    },
+    { input: 60, output: 10, cacheRead: 40 },
+  ],
+  [
+    "writes under LiteLLM's name",
+    {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      prompt_tokens_details: { cached_tokens: 40, cache_creation_tokens: 20 },
+    },
+    { input: 40, output: 10, cacheRead: 40, cacheWrite: 20 },
+  ],
+  [
+    'reasoning beside the completion (xAI)',
+    {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      total_tokens: 160,
+      completion_tokens_details: { reasoning_tokens: 50 },
+    },
+    { input: 100, output: 10, reasoning: 50 },
+  ],
+  [
+    'a total that is too small',
+    { prompt_tokens: 100, completion_tokens: 10, total_tokens: 10 },
+    { input: 100, output: 10 },
+  ],
+])('tokens of a Chat answer are counted once each: %s', (_, usage, expected) => {
+  expect(chatUsage(usage)).toMatchObject(expected);
+  if (!('reasoning' in expected)) expect(chatUsage(usage)?.reasoning).toBeUndefined();
+});
+
+test('writes to the cache that a Messages answer reports by their time alone are counted', () => {
+  const cache_creation = { ephemeral_5m_input_tokens: 5, ephemeral_1h_input_tokens: 15 };
+  expect(messagesUsage({ input_tokens: 40, output_tokens: 1, cache_creation })).toMatchObject({
+    cacheWrite: 20,
+    cacheWrite1h: 15,
+  });
+});
+
+// pydantic/pydantic-ai#5065, ccusage/ccusage#1115
+describe('runs of models that the counts of a Messages answer leave out are paid for', () => {
+  const own = { input_tokens: 100, output_tokens: 10 };
+  const usage = {
+    ...own,
+    iterations: [
+      { type: 'compaction', input_tokens: 1000, output_tokens: 50, cache_read_input_tokens: 2000 },
+      { type: 'advisor_message', model: 'dear', input_tokens: 300, output_tokens: 20 },
+      { type: 'message', ...own },
+      { type: 'fallback_message', model: 'dear', ...own },
+    ],
+  };
+  const events = [
+    { type: 'message_start', message: { role: 'assistant', model: 'm', content: [], usage: own } },
+    { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text: 'Hi.' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'message_delta', delta: { stop_reason: 'end_turn' }, usage },
+    { type: 'message_stop' },
+  ].map((one) => `event: ${one.type}\ndata: ${JSON.stringify(one)}\n\n`);
+  const whole = {
+    id: 'msg_1',
+    type: 'message',
+    role: 'assistant',
+    model: 'm',
+    content: [{ type: 'text', text: 'Hi.' }],
+    stop_reason: 'end_turn',
+    usage,
+  };
+  const ask = { model: 'up/m', max_tokens: 99, messages: [{ role: 'user', content: 'Hi.' }] };
+
+  test.each([
+    ['/v1/messages', false],
+    ['/v1/messages', true],
+    ['/v1/chat/completions', false],
+    ['/v1/chat/completions', true],
+  ] as const)('%s, stream: %p', async (path, stream) => {
+    const vendor = Bun.serve({
+      port: 0,
+      hostname: '127.0.0.1',
+      fetch: () =>
+        stream
+          ? new Response(events.join(''), { headers: { 'content-type': 'text/event-stream' } })
+          : Response.json(whole),
+    });
+    const gateway = await startInProcess({
+      providers: {
+        up: {
+          protocol: 'anthropic-messages',
+          base_url: `http://127.0.0.1:${vendor.port}`,
+          keys: ['k'],
+          models: ['m'],
+          prices: { m: { input: 1, output: 2, cached: 0.1 }, dear: { input: 10, output: 20 } },
+        },
+      },
+      auth: { keys: [{ name: 'ci', key: 'k'.repeat(32) }] },
+      samples: { mode: 'off' },
+    });
+    const headers = { authorization: `Bearer ${'k'.repeat(32)}` };
+    try {
+      const asked = path === '/v1/messages' ? {} : { stream_options: { include_usage: true } };
+      const body = JSON.stringify({ ...ask, stream, ...(stream && asked) });
+      const answer = await fetch(gateway.url + path, { method: 'POST', headers, body });
+      const text = await answer.text();
+      // The context of the conversation is what agents compact by: it stays that of the answer alone.
+      expect(text).toMatch(
+        path === '/v1/messages' ? /"input_tokens":100\b/ : /"prompt_tokens":100\b/,
+      );
+      const today = async () => {
+        const told = await fetch(`${gateway.url}/v1/usage`, { headers });
+        return ((await told.json()) as { spent: { today: { tokens: number; cost_usd: number } } })
+          .spent.today;
+      };
+      await until(async () => (await today()).tokens > 0);
+      const paid = await today();
+      expect(paid.tokens).toBe(110 + 3050 + 320);
+      expect(paid.cost_usd).toBeCloseTo((120 + 1000 + 200 + 100 + 3000 + 400) / 1e6, 9);
+    } finally {
+      await gateway.stop();
+      await vendor.stop(true);
+    }
+  });
+});

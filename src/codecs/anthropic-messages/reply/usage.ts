@@ -1,10 +1,16 @@
 /** Token counts of a Messages answer, converted to and from the one usage model. */
 
-import { bothCounts, tokenCount, totalOutput, type Usage } from '../../../conversation/usage.ts';
+import {
+  bothCounts,
+  type ExtraRun,
+  tokenCount,
+  totalOutput,
+  type Usage,
+} from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import type { ClientContext } from '../../codec.ts';
-import { number, text } from '../wire.ts';
+import { number, objects, text } from '../wire.ts';
 
 /** The `usage` of a message; undefined for other values. Its output tokens include thinking, its input excludes caches. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
@@ -20,17 +26,38 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
   // `global` and `not_available` (https://platform.claude.com/docs/en/manage-claude/data-residency) have no prices of their own.
   const region = text(value.inference_geo);
   const both = bothCounts(input, output, undefined);
+  const hour = tokenCount(creation.ephemeral_1h_input_tokens);
+  const short = tokenCount(creation.ephemeral_5m_input_tokens);
+  const written =
+    hour === undefined && short === undefined ? undefined : (hour ?? 0) + (short ?? 0);
+  const extraRuns = extraRunsOf(value.iterations);
   return {
     ...both,
     output: Math.max(0, both.output - (reasoning ?? 0)),
     cacheRead: tokenCount(value.cache_read_input_tokens),
-    cacheWrite: tokenCount(value.cache_creation_input_tokens),
+    // Some relays report the parts alone.
+    cacheWrite: tokenCount(value.cache_creation_input_tokens) ?? written,
     reasoning,
-    cacheWrite1h: tokenCount(creation.ephemeral_1h_input_tokens),
+    cacheWrite1h: hour,
     hosted: counts(value.server_tool_use),
     serviceTier: tier,
     region: region === undefined || ANYWHERE.has(region) ? undefined : region,
+    ...(extraRuns.length > 0 && { extraRuns }),
   };
+}
+
+/**
+ * Types of `iterations` that the counts at the top leave out: a compaction
+ * (https://platform.claude.com/docs/en/build-with-claude/compaction#understanding-usage), and an advisor, at the price of
+ * its own model (https://platform.claude.com/docs/en/agents-and-tools/tool-use/advisor-tool).
+ */
+const LEFT_OUT: ReadonlySet<Json | undefined> = new Set(['compaction', 'advisor_message']);
+
+function extraRunsOf(iterations: Json | undefined): ExtraRun[] {
+  return objects(iterations).flatMap(({ type, model, iterations: _, ...counts }) => {
+    const usage = LEFT_OUT.has(type) ? decodeUsage(counts) : undefined;
+    return usage === undefined ? [] : [{ model: text(model), usage }];
+  });
 }
 
 const ANYWHERE: ReadonlySet<string> = new Set(['global', 'not_available']);

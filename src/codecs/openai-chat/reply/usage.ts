@@ -35,40 +35,35 @@ export function decodeUsage(value: unknown): Usage | undefined {
   const stated =
     tokenCount(promptDetails.cache_write_tokens) ??
     tokenCount(promptDetails.cache_creation_input_tokens) ??
+    tokenCount(promptDetails.cache_creation_tokens) ??
     tokenCount(usage.cache_creation_input_tokens);
-  // More cached tokens than prompt tokens: Grok on Azure does not include them in the prompt. Tokens that are
-  // reported as both read and written (Gemini behind OpenRouter) count as read.
-  const both = bothCounts(prompt, completion, tokenCount(usage.total_tokens));
+  const total = tokenCount(usage.total_tokens);
+  const both = bothCounts(prompt, completion, total);
   const all = both.input;
-  const outside = (cacheRead ?? 0) > all;
+  const beyond = Math.max(0, (total ?? 0) - all - both.output);
+  // Cached tokens that the prompt does not include: more than the prompt has (Grok on Azure), or as many as the total has
+  // beyond prompt and completion. Tokens that are reported as both read and written (Gemini behind OpenRouter) count as read.
+  const cached = (cacheRead ?? 0) + (stated ?? 0);
+  const outside = (cacheRead ?? 0) > all || (cached > 0 && beyond === cached);
   const cacheWrite =
     stated === undefined || outside ? stated : Math.min(stated, all - (cacheRead ?? 0));
-  const reasoning = tokenCount(object(usage.completion_tokens_details)?.reasoning_tokens);
+  const listed = tokenCount(object(usage.completion_tokens_details)?.reasoning_tokens);
   const searches = tokenCount(object(usage.server_tool_use_details)?.web_search_requests);
+  // Gemini's own endpoint of this form counts thoughts in the total alone (Clarifai/clarifai-python#978).
+  const isUnlisted = !listed && !outside && beyond > 0;
+  const reasoning = isUnlisted ? beyond : listed;
+  // xAI does not include reasoning in `completion_tokens`, which its total shows. Vercel's gateway leaves Gemini's out of
+  // both, which shows only if reasoning exceeds completion.
+  const isBeside = (reasoning ?? 0) > 0 && (beyond === reasoning || reasoning! > both.output);
   return {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
-    output: outputWithoutReasoning(usage, both.input, both.output, reasoning ?? 0),
+    output: isBeside ? both.output : both.output - (reasoning ?? 0),
     unknown: both.unknown,
     cacheRead,
     cacheWrite,
     reasoning,
     hosted: searches === undefined ? undefined : { web_search_requests: searches },
   };
-}
-
-/**
- * xAI does not include reasoning in `completion_tokens`, which its `total_tokens` shows. Vercel's gateway
- * leaves Gemini's reasoning out of both, which shows only if reasoning exceeds completion.
- */
-function outputWithoutReasoning(
-  usage: JsonObject,
-  prompt: number,
-  completion: number,
-  reasoning: number,
-): number {
-  const total = tokenCount(usage.total_tokens);
-  const summed = reasoning > 0 && total === prompt + completion + reasoning;
-  return summed || reasoning > completion ? completion : completion - reasoning;
 }
 
 /** The `usage` object of a reply or of a stream's usage chunk. */
