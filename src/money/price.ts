@@ -122,7 +122,8 @@ export class PriceBook {
     const key = `${target} ${model}`;
     let known = this.#answered.get(key);
     if (known === undefined) {
-      known = isSameModel(asked, model) ? this.of(target) : this.#findAnswer(target, model);
+      const same = isSameModel(asked, model) && this.of(target).at(Date.now()) !== undefined;
+      known = same ? this.of(target) : this.#findAnswer(target, model);
       if (this.#answered.size >= MAX_TARGETS) this.#answered.clear();
       this.#answered.set(key, known);
     }

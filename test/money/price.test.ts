@@ -151,3 +151,20 @@ test('a batch costs what its tier says, else half; searches and requests cost th
   expect(rates('halved', 1)).toMatchObject({ input: 5e6, ...half });
   expect(rates('halved', 1001)).toMatchObject({ input: 15e6, ...half });
 });
+
+test('an answer that names the model behind a profile of Bedrock has its price', () => {
+  const book = new PriceBook({
+    providers: { up: { vendor: 'amazon-bedrock', platform: {}, prices: [] } },
+  });
+  const priceAt = (target: string, model: string) =>
+    book.ofAnswer(target, model).at(Date.now())?.model.input;
+  const plain = priceAt('up/anthropic.claude-sonnet-4-5-20250929-v1:0', 'x')!;
+  const profile = 'up/arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/x1y2';
+  expect(priceAt(profile, 'claude-sonnet-4-5-20250929')).toBe(plain);
+});
+
+test('an answer has its own price where that of its other spelling is not known', () => {
+  const price = modelPrice('gpt-6', { input: 3, output: 4 });
+  const book = new PriceBook({ providers: { up: { prices: [price] } } });
+  expect(book.ofAnswer('up/openai/gpt-6', 'gpt-6').at(Date.now())?.model.input).toBe(3);
+});

@@ -5,7 +5,15 @@ import type { InputKind, ModelFacts } from '../../conversation/models/model-entr
 import type { Facts } from '../../conversation/profile-facts.ts';
 import { globTest } from '../../lib/text/glob.ts';
 import { type FilePrice, type FileTier, type ModelPrice, modelPrice } from '../sections/prices.ts';
-import { compareVersions, familyOf, plainName, withoutVersion } from './names.ts';
+import {
+  answerName,
+  bareName,
+  compareVersions,
+  familyOf,
+  plainName,
+  withoutRegion,
+  withoutVersion,
+} from './names.ts';
 
 /** USD per million tokens. */
 export interface Price extends ModelPrice {
@@ -54,6 +62,8 @@ interface Section {
   readonly end: number;
   /** Offset of each model's line, by its id in lower case. */
   ids?: Map<string, number>;
+  /** The same by the names of Bedrock's answers. */
+  answers?: Map<string, number>;
 }
 
 /** A model's position in the file, where a maker's own vendors come first. */
@@ -70,6 +80,19 @@ export interface ModelRule {
 const VENDOR = '\n{"vendor":"';
 const RULE = '{"rule":';
 const ID = '{"id":"';
+
+/** A name that has no region comes before those of regions. */
+function answersOf(ids: ReadonlyMap<string, number>): Map<string, number> {
+  const answers = new Map<string, number>();
+  for (const [id, at] of ids) {
+    const name = answerName(id);
+    if (name === undefined) continue;
+    const isRegional = withoutRegion(id) !== id;
+    for (const one of [name, withoutVersion(name)])
+      if (!answers.has(one) || !isRegional) answers.set(one, at);
+  }
+  return answers;
+}
 
 export class ModelsFile {
   readonly date: string;
@@ -121,7 +144,14 @@ export class ModelsFile {
     if (section === undefined) return undefined;
     section.ids ??= this.#idsOf(section);
     const id = model.toLowerCase();
-    const at = section.ids.get(id) ?? section.ids.get(withoutVersion(id));
+    const bare = bareName(id);
+    for (const name of [id, withoutVersion(id), bare, withoutVersion(bare)]) {
+      const at = section.ids.get(name);
+      if (at !== undefined) return this.#model(at);
+    }
+    section.answers ??= answersOf(section.ids);
+    const answer = answerName(bare) ?? bare;
+    const at = section.answers.get(answer) ?? section.answers.get(withoutVersion(answer));
     return at === undefined ? undefined : this.#model(at);
   }
 

@@ -7,8 +7,38 @@ export const MAX_NAME = 256;
 const VERSION = /(?:-20\d{6}|-20\d{2}-\d{2}-\d{2}|-latest|@[a-z0-9]+)$/;
 const REGION = /^(?:us|eu|apac|jp|au|in|global|us-gov)\./;
 
+export const withoutRegion = (id: string): string => id.replace(REGION, '');
+
 /** The name without what marks a version, and without the region of a cloud before it. */
-export const withoutVersion = (id: string): string => id.replace(VERSION, '').replace(REGION, '');
+export const withoutVersion = (id: string): string => withoutRegion(id.replace(VERSION, ''));
+
+const MAKER =
+  /^(?:anthropic|amazon|meta|mistral|cohere|deepseek|openai|qwen|google|minimax|moonshotai?|nvidia|writer|xai|zai)\./;
+const RELEASE = /-v\d(?::\d)?$/;
+
+/** Bedrock's name as its answers say it, without region, maker and release; undefined: it has no maker. */
+export function answerName(id: string): string | undefined {
+  const own = withoutRegion(id);
+  return MAKER.test(own) ? own.replace(MAKER, '').replace(RELEASE, '') : undefined;
+}
+
+/**
+ * What stands around a name and makes it no other model:
+ * - the collection of Google's models
+ * - the profile of Bedrock that leads to it (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-use.html)
+ * - how its host is chosen (https://openrouter.ai/docs/guides/routing/model-variants, https://huggingface.co/docs/inference-providers)
+ * - whose it is, where OpenAI tuned it; all cost the same
+ */
+const AROUND: readonly (readonly [RegExp, string])[] = [
+  [/^(?:publishers\/[a-z0-9-]+\/)?models\//, ''],
+  [/^arn:aws[a-z-]*:bedrock:[^/]*\//, ''],
+  [/:(?:nitro|floor|exacto|online|fastest|cheapest|preferred)$/, ''],
+  [/^(ft:[^:]+):.*$/, '$1'],
+];
+
+/** The name without what stands around it; see {@link AROUND}. */
+export const bareName = (id: string): string =>
+  AROUND.reduce((name, [around, own]) => name.replace(around, own), id);
 
 /**
  * A model's name without what differs between vendors: case, what stands before the last slash, Bedrock's region
@@ -18,11 +48,8 @@ export function plainName(model: string): string {
   const last = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
   const own = last
     .replace(REGION, '')
-    .replace(
-      /^(?:anthropic|amazon|meta|mistral|cohere|deepseek|openai|qwen|google|minimax|moonshotai?|nvidia|writer|xai|zai)\./,
-      '',
-    )
-    .replace(/-v\d(?::\d)?$/, '')
+    .replace(MAKER, '')
+    .replace(RELEASE, '')
     .replace(/:[a-z]+$/, '');
   return own.replace(VERSION, '').replaceAll('.', '-');
 }

@@ -306,3 +306,36 @@ describe('another file in force', () => {
     expect(cataloguePrice('openai', 'gpt-6.1-sol')).toBeUndefined();
   });
 });
+
+// A name that nothing is known of has no price, and no budget counts it.
+describe('a model is found at its vendor under every name that leads to it:', () => {
+  const ARN = 'arn:aws:bedrock:us-east-1:123456789012:inference-profile/';
+  test.each([
+    ['google', 'models/gemini-2.5-pro', 'gemini-2.5-pro'],
+    ['google-vertex', 'publishers/google/models/gemini-2.5-pro', 'gemini-2.5-pro'],
+    ['openrouter', 'openai/gpt-5:nitro', 'openai/gpt-5'],
+    ['openrouter', 'openai/gpt-5:floor', 'openai/gpt-5'],
+    ['openrouter', 'deepseek/deepseek-v3.2:exacto', 'deepseek/deepseek-v3.2'],
+    ['openrouter', 'openai/gpt-5:online', 'openai/gpt-5'],
+    ['huggingface', 'zai-org/GLM-4.7:fastest', 'zai-org/GLM-4.7'],
+    ['openai', 'ft:gpt-4o-mini-2024-07-18:acme::abc', 'ft:gpt-4o-mini-2024-07-18'],
+    ['openai', 'ft:gpt-4.1-mini-2025-04-14:acme:name:id', 'ft:gpt-4.1-mini-2025-04-14'],
+    [
+      'amazon-bedrock',
+      `${ARN}us.anthropic.claude-sonnet-4-5-20250929-v1:0`,
+      'us.anthropic.claude-sonnet-4-5-20250929-v1:0',
+    ],
+    ['amazon-bedrock', 'anthropic.claude-sonnet-5-5-v1', 'anthropic.claude-sonnet-5-5'],
+    // As answers of deployments and profiles name it.
+    ['amazon-bedrock', 'claude-sonnet-4-5-20250929', 'anthropic.claude-sonnet-4-5-20250929-v1:0'],
+  ])('%s %s', (vendor, name, id) => {
+    const known = cataloguePrice(vendor, id)!;
+    expect(known.input).toBeGreaterThan(0);
+    expect(cataloguePrice(vendor, name)).toEqual(known);
+  });
+
+  test('but not one that its host gives away, or sells by another name', () => {
+    for (const model of ['z-ai/glm-9:free', 'openai/gpt-5:free', 'openai/gpt-5:batch'])
+      expect(cataloguePrice('openrouter', model)).toBeUndefined();
+  });
+});
