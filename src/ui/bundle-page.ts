@@ -1,33 +1,42 @@
-/** A build-time macro that bundles `page/` into the files that a browser loads. */
+/** A build-time macro that bundles `page/` into the one text that a browser loads. */
 
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { extname, join } from 'node:path';
 
 const FOLDER = join(import.meta.dir, 'page');
 
 /**
- * The page's files by name: `index.html`, and the scripts and styles that it names, bundled and named
- * by their content. The result becomes part of the program, which therefore needs no file for the page and
- * bundles nothing at run time. Files are sorted by name, so that builds are reproducible.
- * @throws Error with what the bundler says
+ * The page: HTML with its style sheet and its script inside. The result becomes part of the program, which therefore
+ * needs no file for the page and bundles nothing at run time.
+ * @throws Error with what the bundler says, or where a text of the page would end the script
  */
-export function bundlePage(): Record<string, string> {
+export function bundlePage(): string {
+  const { '.html': html, '.css': css, '.js': script } = bundledFiles();
+  if (/<!--|<\/script|<script/i.test(script!))
+    throw new Error('the script holds markup of scripts');
+  // Functions, as `$&` in a text would mean something.
+  return html!
+    .replace(
+      /<link [^>]*\.css"[^>]*>/,
+      () => `<style>${writtenOut(withoutOldSelectors(css!))}</style>`,
+    )
+    .replace(/<script [^>]*><\/script>/, () => `<script type="module">${script}</script>`);
+}
+
+/** What the bundler makes of the page: a text for each of the three endings. */
+function bundledFiles(): Readonly<Record<string, string>> {
   const out = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
   try {
     // Bun.build would deadlock: it waits for the bundler, which waits for this macro. Another process does not.
-    const options = ['--target=browser', '--production', '--public-path=/ui/', `--outdir=${out}`];
+    const options = ['--target=browser', '--production', `--outdir=${out}`];
     const { success, stderr } = Bun.spawnSync(
       [process.execPath, 'build', 'index.html', ...options],
       { cwd: FOLDER, stdout: 'ignore', stderr: 'pipe' },
     );
     if (!success) throw new Error(`bundling the page failed: ${stderr.toString()}`);
-    const names = readdirSync(out).sort();
     return Object.fromEntries(
-      names.map((name) => {
-        const text = readFileSync(join(out, name), 'utf8');
-        return [name, name.endsWith('.css') ? writtenOut(withoutOldSelectors(text)) : text];
-      }),
+      readdirSync(out).map((name) => [extname(name), readFileSync(join(out, name), 'utf8')]),
     );
   } finally {
     rmSync(out, { recursive: true, force: true });

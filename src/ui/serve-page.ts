@@ -1,25 +1,11 @@
-/** Serves the files of the page under `/ui`. They need no key: all data comes from the API, of which the page may bring the first answers along. */
+/** Serves the page under `/ui`. It needs no key: all data comes from the API, of which the page may bring the first answers along. */
 
 import { createHash } from 'node:crypto';
 
-// Only scripts and styles of this server, no frames, no forms, and no way to turn text into markup (trusted
-// types), whatever a sample holds.
-const POLICY = [
-  "default-src 'none'",
-  "script-src 'self'",
-  "style-src 'self'",
-  "connect-src 'self'",
-  "img-src 'self' data: blob:",
-  "frame-ancestors 'none'",
-  "base-uri 'none'",
-  "form-action 'none'",
-  "require-trusted-types-for 'script'",
-  "trusted-types 'none'",
-].join('; ');
-
-/** Headers of every answer under `/ui`. */
+/** Headers of every answer under `/ui`: no frames, no forms, nothing that is loaded. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
-  'content-security-policy': POLICY,
+  'content-security-policy':
+    "default-src 'none'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
   'x-content-type-options': 'nosniff',
   'referrer-policy': 'no-referrer',
   'cross-origin-opener-policy': 'same-origin',
@@ -27,41 +13,48 @@ export const SAFE_HEADERS: Readonly<Record<string, string>> = {
   'x-frame-options': 'DENY',
 };
 
-const TYPES: Readonly<Record<string, string>> = {
-  html: 'text/html',
-  js: 'text/javascript',
-  css: 'text/css',
-  svg: 'image/svg+xml',
-};
-
-interface Asset {
-  readonly body: string;
+interface Page {
+  readonly html: string;
   readonly headers: Readonly<Record<string, string>>;
 }
 
-let assets: Promise<ReadonlyMap<string, Asset>> | undefined;
+let loaded: Promise<Page> | undefined;
 
-async function load(): Promise<ReadonlyMap<string, Asset>> {
-  const { PAGE_FILES } = await import('./page-files.ts');
-  return new Map(
-    Object.entries(PAGE_FILES).map(([name, body]) => {
-      const type = TYPES[name.slice(name.lastIndexOf('.') + 1)] ?? 'text/plain';
-      const headers = {
-        ...SAFE_HEADERS,
-        'content-type': `${type}; charset=utf-8`,
-        // The page is revalidated each time, so that a new version of the program shows at once; its files
-        // are named by their content.
-        'cache-control': name.endsWith('.html') ? 'no-cache' : 'max-age=31536000, immutable',
-        etag: `"${createHash('sha256').update(body).digest('base64url').slice(0, 22)}"`,
-      };
-      return [name, { body, headers }];
-    }),
-  );
+async function load(): Promise<Page> {
+  const { PAGE } = await import('./bundled-page.ts');
+  // Only the script and the style sheet that the page brings, and no way to turn text into markup (trusted types),
+  // whatever a sample holds.
+  const policy = [
+    SAFE_HEADERS['content-security-policy'],
+    `script-src '${hashOf(PAGE, 'script')}'`,
+    `style-src '${hashOf(PAGE, 'style')}'`,
+    "connect-src 'self'",
+    "img-src 'self' data: blob:",
+    "require-trusted-types-for 'script'",
+    "trusted-types 'none'",
+  ].join('; ');
+  const headers = {
+    ...SAFE_HEADERS,
+    'content-security-policy': policy,
+    'content-type': 'text/html; charset=utf-8',
+    // Revalidated each time, so that a new version of the program shows at once.
+    'cache-control': 'no-cache',
+    etag: `"${sha256(PAGE, 'base64url').slice(0, 22)}"`,
+  };
+  return { html: PAGE, headers };
+}
+
+const sha256 = (text: string, form: 'base64' | 'base64url') =>
+  createHash('sha256').update(text).digest(form);
+
+/** The text of the one element of this name, as a content security policy names it. */
+function hashOf(html: string, name: 'script' | 'style'): string {
+  const start = html.indexOf('>', html.indexOf(`<${name}`)) + 1;
+  return `sha256-${sha256(html.slice(start, html.indexOf(`</${name}>`, start)), 'base64')}`;
 }
 
 /**
- * The page for `/ui` and `/ui/`, and its files for `/ui/NAME`; undefined for any other path. Only names of
- * the bundle exist; nothing is read from disk.
+ * The page for `/ui` and `/ui/`; undefined for any other path. Nothing is read from disk.
  * @param first JSON that the page needs first; undefined where it has to ask for it with a key
  */
 export async function servePage(
@@ -69,25 +62,24 @@ export async function servePage(
   first: () => Promise<string | undefined>,
 ): Promise<Response | undefined> {
   const { pathname } = new URL(request.url);
-  const name = pathname.replace(/^\/ui\/?/, '') || 'index.html';
-  assets ??= load();
+  if (pathname !== '/ui' && pathname !== '/ui/') return undefined;
+  loaded ??= load();
   // Bundling can fail while the source is edited: the next request tries again.
-  assets.catch(() => {
-    assets = undefined;
+  loaded.catch(() => {
+    loaded = undefined;
   });
-  const asset = (await assets).get(name);
-  if (asset === undefined) return undefined;
-  const { body, headers } = asset;
-  const data = name === 'index.html' ? await first() : undefined;
+  const { html, headers } = await loaded;
+  const data = await first();
   if (data !== undefined) {
     // These four stand in texts alone, where JSON has another form for them: nothing looks like markup.
     const text = data.replace(/[<>&=]/g, (sign) => `\\u00${sign.charCodeAt(0).toString(16)}`);
-    const html = body.replace('</body>', () => `<template id="first">${text}</template></body>`);
+    const end = html.lastIndexOf('</body>');
+    const body = `${html.slice(0, end)}<template id="first">${text}</template>${html.slice(end)}`;
     const { etag: _, ...rest } = headers;
-    return new Response(html, { headers: { ...rest, 'cache-control': 'no-store' } });
+    return new Response(body, { headers: { ...rest, 'cache-control': 'no-store' } });
   }
   if (request.headers.get('if-none-match') === headers.etag) {
     return new Response(null, { status: 304, headers });
   }
-  return new Response(body, { headers });
+  return new Response(html, { headers });
 }
