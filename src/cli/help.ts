@@ -45,6 +45,8 @@ const ENGLISH = {
   exitCodes: 'Exit codes',
   wrongUsage: 'wrong usage',
   groups: COMMAND_GROUPS,
+  /** Between a group and its commands. */
+  these: ': ',
 };
 
 export type HelpWords = typeof ENGLISH;
@@ -132,7 +134,7 @@ export function generalHelp(
     words.moreCommands,
     Object.entries(words.groups).map(([group, summary]) => {
       const names = commands.filter((one) => one.group === group).map(({ name }) => name);
-      return [`${group} COMMAND`, `${summary}: ${names.join(', ')}`];
+      return [`${group} COMMAND`, summary + words.these + names.join(', ')];
     }),
     20,
   );

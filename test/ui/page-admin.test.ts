@@ -358,6 +358,39 @@ browserSuite('the pages for administrators', (browser) => {
     expect(text).toContain('glm/m1,');
   });
 
+  test('a budget smaller than a request is no budget above its warning mark, and all bars are of one length', async () => {
+    const page = await open('#/keys');
+    const made = await page.evaluate(async (admin) => {
+      const response = await fetch('/admin/v1/keys', {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${admin}` },
+        body: JSON.stringify({ name: 'tiny', budgets: [{ usd: 0.000001, per: 'day' }] }),
+      });
+      return ((await response.json()) as { key: string }).key;
+    }, ADMIN);
+    expect(await chat(made)).toBe(429);
+    await page.goto('about:blank');
+    await page.goto(`${gateway.url}/ui#/budgets`);
+    await page.getByText('Too small for a request').waitFor();
+    const rows = page.locator('.budgets tbody tr');
+    const marked = await rows.evaluateAll(
+      (all) =>
+        all.filter(
+          (row) =>
+            row.getAttribute('data-tone') === 'warn' && row.querySelector('.problem') === null,
+        ).length,
+    );
+    const figure = page
+      .locator('.budgets .figures div')
+      .filter({ hasText: 'Above a warning mark' });
+    expect(await figure.locator('dd').textContent()).toBe(String(marked));
+    const lengths = await page
+      .locator('.budgets .budget-bar')
+      .evaluateAll((bars) => bars.map((bar) => Math.round(bar.getBoundingClientRect().width)));
+    expect(lengths.length).toBeGreaterThan(1);
+    expect(new Set(lengths).size).toBe(1);
+  });
+
   test('health says what rests, why and until when, and what the vendor says is left', async () => {
     const refused = () =>
       Response.json(

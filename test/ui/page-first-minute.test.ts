@@ -123,4 +123,12 @@ browserSuite('the first minute', (browser) => {
     const failed = await figures.filter({ hasText: 'Failed' }).locator('dd').textContent();
     expect(failed).toMatch(/^\d+$/);
   });
+
+  test('a chart without data has no scale, whose lines would go through its words', async () => {
+    const { page, open } = await browser.visit(gateway.url);
+    await open('#/charts?error=none-of-this-kind');
+    const empty = page.locator('.chart-picture:has(.none)');
+    await empty.first().waitFor();
+    expect(await empty.locator('.grid').count()).toBe(0);
+  });
 });

@@ -2,7 +2,7 @@
 
 import type { BudgetsReport, OwnedBudgetReport } from '../../../admin/api.ts';
 import { percent, usd } from '../kit/format.ts';
-import { rich, t } from '../kit/language.ts';
+import { listed, rich, t } from '../kit/language.ts';
 import { adminRoute, hashOf } from '../kit/route.ts';
 import { Table } from '../kit/table.tsx';
 import { Facts, Soft, When } from '../kit/ui.tsx';
@@ -14,9 +14,11 @@ const usedShare = ({ usd: amount, spent_usd, reserved_usd }: OwnedBudgetReport):
 function toneOf(budget: OwnedBudgetReport): 'ok' | 'warn' | 'bad' {
   const share = usedShare(budget);
   if (share >= 1) return 'bad';
-  if (budget.never_fits_usd !== null) return 'warn';
-  return budget.warn.some((mark) => share >= mark) ? 'warn' : 'ok';
+  return budget.never_fits_usd !== null || isMarked(budget) ? 'warn' : 'ok';
 }
+
+const isMarked = (budget: OwnedBudgetReport): boolean =>
+  budget.warn.some((mark) => usedShare(budget) >= mark);
 
 const PER: Readonly<Record<string, (amount: string) => string>> = {
   minute: (amount) => t`${amount} a minute`,
@@ -47,7 +49,7 @@ export const ShareBar = ({ share }: { share: number }) => (
 /** What is spent and reserved of a budget, with a mark at each warning. */
 function Bar({ budget }: { budget: OwnedBudgetReport }) {
   const { usd: amount, spent_usd, warn } = budget;
-  const marks = warn.map((mark) => percent(mark)).join(', ') || t`no share`;
+  const marks = listed(warn.map((mark) => percent(mark))) || t`no share`;
   return (
     <svg
       class="budget-bar"
@@ -92,9 +94,9 @@ const OVER: Readonly<Record<string, string>> = { refuse: t`refuse`, warn: t`warn
 
 /** All budgets, the fullest first. */
 export function BudgetList({ data, has_more }: BudgetsReport) {
-  const number = (tone: string) => data.filter((budget) => toneOf(budget) === tone).length;
+  const spent = data.filter((budget) => usedShare(budget) >= 1).length;
+  const warned = data.filter(isMarked).length - spent;
   const tooSmall = data.filter((budget) => budget.never_fits_usd !== null).length;
-  const [warned, spent] = [number('warn'), number('bad')];
   return (
     <>
       <Facts

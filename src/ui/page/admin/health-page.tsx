@@ -166,7 +166,7 @@ function Failure({ last_failure: failure }: Line) {
       <div class="wraps">{message}</div>
       <div class="soft small">
         <When iso={time} />
-        {`, ${status > 0 ? `${status} ` : ''}${kind}`}
+        {t`, ${`${status || ''} ${kind}`.trim()}`}
       </div>
     </>
   );

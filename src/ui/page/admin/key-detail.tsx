@@ -431,7 +431,7 @@ function BudgetRows({ first }: { first: readonly KeyBudget[] }) {
   return (
     <fieldset class="budgets-field" ref={box}>
       <legend>{t`Budgets`}</legend>
-      {rows.length === 0 && <p class="soft">{t`No amount of money limits this key.`}</p>}
+      {rows.length === 0 && <p class="soft">{t`This key has no budget of its own.`}</p>}
       <div class="budget-rows">
         {rows.map(({ id, budget }) => (
           <BudgetRow key={id} budget={budget} remove={() => remove(id)} />

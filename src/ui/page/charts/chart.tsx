@@ -151,7 +151,7 @@ function Picture({ data, width, at }: { data: ChartData; width: number; at: Inde
       height={HEIGHT}
       aria-hidden="true"
     >
-      {labelsAt(data).map(([value, text]) => (
+      {(isEmpty ? [] : labelsAt(data)).map(([value, text]) => (
         <>
           <line class="grid" x1={left} x2={width - RIGHT} y1={y(value)} y2={y(value)} />
           <text class="tick-text" x={left - 6} y={y(value) + 4} text-anchor="end">

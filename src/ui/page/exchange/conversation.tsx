@@ -18,7 +18,7 @@ import type {
 import { JsonTree } from '../kit/code.tsx';
 import { get } from '../kit/fetching.ts';
 import { bytes, count, several, worded } from '../kit/format.ts';
-import { t } from '../kit/language.ts';
+import { listed, t } from '../kit/language.ts';
 import { NoteTags } from '../kit/notes.tsx';
 import { ALL_LINES, hasWord, LongText } from '../kit/text.tsx';
 import { Button, type Child, Soft } from '../kit/ui.tsx';
@@ -431,7 +431,7 @@ function Media({ one }: { one: Extract<BlockView, { type: 'media' }> }) {
   return (
     <div class="block media">
       <b>{one.media}</b>
-      {` ${[one.mime, one.filename, one.url, size].filter(Boolean).join(', ')}`}
+      {` ${listed([one.mime, one.filename, one.url, size])}`}
       {pictures !== undefined && one.at !== undefined && one.media === 'image' && (
         <Picture source={pictures} at={one.at} mime={one.mime ?? ''} />
       )}

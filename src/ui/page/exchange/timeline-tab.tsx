@@ -125,7 +125,7 @@ const ToolRuns = ({ tools }: { tools: readonly SampleToolRun[] }) => (
             <b>{name}</b>
             <Soft>
               {hop === undefined ? '' : t` after hop ${hop}`}
-              {ms === undefined ? '' : `, ${millis(ms)}`}
+              {ms === undefined ? '' : t`, ${millis(ms)}`}
             </Soft>
             {input !== undefined && <code class="peek">{input}</code>}
           </summary>

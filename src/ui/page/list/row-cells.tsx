@@ -3,7 +3,7 @@
 import { h, type VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
 import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
-import { t } from '../kit/language.ts';
+import { listed, t } from '../kit/language.ts';
 import { type FilterName, sessionLink } from '../kit/route.ts';
 import type { Child } from '../kit/ui.tsx';
 import type { Column } from './columns.ts';
@@ -38,7 +38,7 @@ export function rowLabel(row: UiRow, story: Story | undefined): string {
     story?.asked && t`asked: ${story.asked}`,
     story?.answered && t`answered: ${story.answered}`,
   ];
-  return parts.filter((part) => part).join(', ');
+  return listed(parts);
 }
 
 export interface RowContext {

@@ -6,7 +6,7 @@ import { Blocks, SourceContext, Turn, TurnBox } from '../exchange/conversation.t
 import { Id } from '../kit/copy.tsx';
 import { clock, count, day, millis, percent, several, short, usd } from '../kit/format.ts';
 import { moveFocus, useGet, useKeys } from '../kit/hooks.ts';
-import { said, t } from '../kit/language.ts';
+import { listed, said, t } from '../kit/language.ts';
 import { exchangeLink, hashOf, sessionLink } from '../kit/route.ts';
 import { Blank, Button, type Fact, Facts, Problem } from '../kit/ui.tsx';
 import { statusLabel, toneOf } from '../list/status.ts';
@@ -56,7 +56,7 @@ function Card({ one, asked }: { one: SessionRow; asked: string }) {
         <code>{one.id}</code>
       </span>
       <span class="soft when">
-        {`${day(one.from)} ${clock(one.from)}, ${millis(one.until - one.from)}`}
+        {listed([`${day(one.from)} ${clock(one.from)}`, millis(one.until - one.from)])}
       </span>
       <span class="begins">{asked}</span>
       <span class="soft models">{one.models.join(', ')}</span>
