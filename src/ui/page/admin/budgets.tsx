@@ -12,8 +12,7 @@ const usedShare = ({ usd: amount, spent_usd, reserved_usd }: OwnedBudgetReport):
 
 /** `ok`, `warn` past its first mark, `bad` when it is spent. */
 function toneOf(budget: OwnedBudgetReport): 'ok' | 'warn' | 'bad' {
-  const share = usedShare(budget);
-  if (share >= 1) return 'bad';
+  if (usedShare(budget) >= 1) return 'bad';
   return budget.never_fits_usd !== null || isMarked(budget) ? 'warn' : 'ok';
 }
 
