@@ -18,10 +18,10 @@ export function bundlePage(): string {
   // Functions, as `$&` in a text would mean something.
   return html!
     .replace(
-      /<link [^>]*\.css"[^>]*>/,
+      /<link rel="stylesheet"[^<>]*>/,
       () => `<style>${writtenOut(withoutOldSelectors(css!))}</style>`,
     )
-    .replace(/<script [^>]*><\/script>/, () => `<script type="module">${script}</script>`);
+    .replace(/<script [^<>]*><\/script>/, () => `<script type="module">${script}</script>`);
 }
 
 /** What the bundler makes of the page: a text for each of the three endings. */
