@@ -181,7 +181,7 @@ browserSuite('finding exchanges', (browser) => {
     expect(await places.allTextContents()).toEqual(['请求', '会话', '图表', '用量', '健康状况']);
     expect(await page.getAttribute('html', 'lang')).toBe('zh-CN');
     expect(await row.getAttribute('aria-label')).toMatch(
-      /^\d\d:\d\d:\d\d, 状态 200, via-messages, /,
+      /^\d\d:\d\d:\d\d，状态 200，via-messages，/,
     );
     expect(await row.locator('.asked').textContent()).toBe('Fix the login bug in the parser.');
     await browser.seen.open('#/s/session-of-the-parser');
