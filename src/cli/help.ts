@@ -46,7 +46,7 @@ const ENGLISH = {
   wrongUsage: 'wrong usage',
   groups: COMMAND_GROUPS,
   /** Between a group and its commands. */
-  these: ': ',
+  colon: ': ',
 };
 
 export type HelpWords = typeof ENGLISH;
@@ -134,7 +134,7 @@ export function generalHelp(
     words.moreCommands,
     Object.entries(words.groups).map(([group, summary]) => {
       const names = commands.filter((one) => one.group === group).map(({ name }) => name);
-      return [`${group} COMMAND`, summary + words.these + names.join(', ')];
+      return [`${group} COMMAND`, summary + words.colon + names.join(', ')];
     }),
     20,
   );

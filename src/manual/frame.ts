@@ -1,6 +1,6 @@
 /** The frame of every page of the manual: name and version, search, contents by group, previous and next page. */
 
-import { createHash } from 'node:crypto';
+import { policyHash } from '../lib/text/sha256.ts';
 import { escapeHtml } from './escape.ts';
 import { GROUPS, inLanguage, type Language, type Page } from './pages.ts';
 import { SCRIPT } from './script.ts';
@@ -9,13 +9,11 @@ import { STYLE } from './stylesheet.ts';
 
 export const ROOT = '/docs';
 
-const hash = (text: string) => createHash('sha256').update(text).digest('base64');
-
 /** One style sheet and one script by their hashes, pictures of this server, and its own search form. */
 export const POLICY = [
   "default-src 'none'",
-  `style-src 'sha256-${hash(STYLE)}'`,
-  `script-src 'sha256-${hash(SCRIPT)}'`,
+  `style-src ${policyHash(STYLE)}`,
+  `script-src ${policyHash(SCRIPT)}`,
   // `data:` is for the empty icon, without which browsers ask for /favicon.ico.
   "img-src 'self' data:",
   "base-uri 'none'",

@@ -24,7 +24,7 @@ export function bundlePage(): string {
     .replace(/<script [^<>]*><\/script>/, () => `<script type="module">${script}</script>`);
 }
 
-/** What the bundler makes of the page: a text for each of the three endings. */
+/** The bundler's three files, each by its ending. */
 function bundledFiles(): Readonly<Record<string, string>> {
   const out = mkdtempSync(join(tmpdir(), 'hopgate-page-'));
   try {

@@ -1,6 +1,6 @@
 /** Serves the page under `/ui`. It needs no key: all data comes from the API, of which the page may bring the first answers along. */
 
-import { createHash } from 'node:crypto';
+import { policyHash, sha256Hex } from '../lib/text/sha256.ts';
 
 /** Headers of every answer under `/ui`: no frames, no forms, nothing that is loaded. */
 export const SAFE_HEADERS: Readonly<Record<string, string>> = {
@@ -26,8 +26,8 @@ async function load(): Promise<Page> {
   // whatever a sample holds.
   const policy = [
     SAFE_HEADERS['content-security-policy'],
-    `script-src '${hashOf(PAGE, 'script')}'`,
-    `style-src '${hashOf(PAGE, 'style')}'`,
+    `script-src ${policyHash(textOf(PAGE, 'script'))}`,
+    `style-src ${policyHash(textOf(PAGE, 'style'))}`,
     "connect-src 'self'",
     "img-src 'self' data: blob:",
     "require-trusted-types-for 'script'",
@@ -39,18 +39,15 @@ async function load(): Promise<Page> {
     'content-type': 'text/html; charset=utf-8',
     // Revalidated each time, so that a new version of the program shows at once.
     'cache-control': 'no-cache',
-    etag: `"${sha256(PAGE, 'base64url').slice(0, 22)}"`,
+    etag: `"${sha256Hex(PAGE).slice(0, 22)}"`,
   };
   return { html: PAGE, headers };
 }
 
-const sha256 = (text: string, form: 'base64' | 'base64url') =>
-  createHash('sha256').update(text).digest(form);
-
-/** The text of the one element of this name, as a content security policy names it. */
-function hashOf(html: string, name: 'script' | 'style'): string {
+/** The text of the one element of this name. */
+function textOf(html: string, name: 'script' | 'style'): string {
   const start = html.indexOf('>', html.indexOf(`<${name}`)) + 1;
-  return `sha256-${sha256(html.slice(start, html.indexOf(`</${name}>`, start)), 'base64')}`;
+  return html.slice(start, html.indexOf(`</${name}>`, start));
 }
 
 /**

@@ -164,7 +164,7 @@ export function priceOf(
 export function cataloguePrice(vendor: string | undefined, model: string): Price | undefined {
   const known = modelAt(vendor, model);
   if (known !== undefined) return known.price;
-  // What a family costs says nothing of what its host gives away.
+  // A model that its host gives away would be billed at its family's price.
   if (vendor === undefined || !isName(model) || model.endsWith(':free')) return undefined;
   const before = modelsFile().predecessor(model, vendor)?.price;
   return before && { ...before, source: 'family' };

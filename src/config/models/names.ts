@@ -16,14 +16,14 @@ const MAKER =
   /^(?:anthropic|amazon|meta|mistral|cohere|deepseek|openai|qwen|google|minimax|moonshotai?|nvidia|writer|xai|zai)\./;
 const RELEASE = /-v\d(?::\d)?$/;
 
+const ownName = (id: string): string => withoutRegion(id).replace(MAKER, '').replace(RELEASE, '');
+
 /** Bedrock's name as its answers say it, without region, maker and release; undefined: it has no maker. */
-export function answerName(id: string): string | undefined {
-  const own = withoutRegion(id);
-  return MAKER.test(own) ? own.replace(MAKER, '').replace(RELEASE, '') : undefined;
-}
+export const answerName = (id: string): string | undefined =>
+  MAKER.test(withoutRegion(id)) ? ownName(id) : undefined;
 
 /**
- * What stands around a name and makes it no other model:
+ * Parts of a name that may differ while the model, and so its price, is the same:
  * - the collection of Google's models
  * - the profile of Bedrock that leads to it (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-use.html)
  * - how its host is chosen (https://openrouter.ai/docs/guides/routing/model-variants, https://huggingface.co/docs/inference-providers)
@@ -46,12 +46,10 @@ export const bareName = (id: string): string =>
  */
 export function plainName(model: string): string {
   const last = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
-  const own = last
-    .replace(REGION, '')
-    .replace(MAKER, '')
-    .replace(RELEASE, '')
-    .replace(/:[a-z]+$/, '');
-  return own.replace(VERSION, '').replaceAll('.', '-');
+  return ownName(last)
+    .replace(/:[a-z]+$/, '')
+    .replace(VERSION, '')
+    .replaceAll('.', '-');
 }
 
 /** What a vendor's answer may add to a name, and it is the same model: `-0613`, `-001`, `-preview-05-20`, `-1106-preview`. */

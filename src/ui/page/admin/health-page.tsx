@@ -166,7 +166,7 @@ function Failure({ last_failure: failure }: Line) {
       <div class="wraps">{message}</div>
       <div class="soft small">
         <When iso={time} />
-        {t`, ${`${status || ''} ${kind}`.trim()}`}
+        {t`, ${status > 0 ? `${status} ${kind}` : kind}`}
       </div>
     </>
   );
