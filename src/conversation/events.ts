@@ -121,7 +121,10 @@ export interface UsageEvent extends Marked {
   readonly usage: Usage;
 }
 
-/** `stop`: a natural end. `pause`: the client must send the same turn again (Messages pause_turn). */
+/**
+ * `stop`: a natural end. `pause`: the client must send the same turn again (Messages pause_turn). Protocols without a
+ * word for that call such an answer cut off at a limit: it is not complete.
+ */
 export type FinishReason =
   | 'stop'
   | 'stop-sequence'

@@ -6,6 +6,7 @@ import {
   isSemantic,
   type StreamEvent,
 } from '../../conversation/events.ts';
+import type { Notes } from '../../conversation/notes.ts';
 import { ReplyBuilder } from '../../conversation/reply-builder.ts';
 import type { Block, Conversation } from '../../conversation/types.ts';
 import type { Usage } from '../../conversation/usage.ts';
@@ -29,6 +30,7 @@ export interface HopOptions {
   readonly last: boolean;
   /** Events that the client gets before any other of this hop (a search made beforehand). */
   readonly lead: readonly StreamEvent[];
+  readonly notes: Notes;
 }
 
 /** The open block of the upstream's stream, and what the client sees of it. */
@@ -224,11 +226,15 @@ export class HopInterceptor implements Interceptor {
   }
 
   #finished(event: FinishEvent): StreamEvent | readonly StreamEvent[] {
-    const { session, last } = this.#options;
+    const { session, last, notes } = this.#options;
     this.#finish = event;
     const { reason } = event;
     this.#continues =
       !last && (reason === 'pause' || (this.#heldCalls.length > 0 && RUNS_AFTER.has(reason)));
+    if (reason === 'pause') {
+      if (this.#continues) notes.add('paused_turn_continued', 'finish');
+      else notes.add('paused_turn_unfinished', 'finish', 'limits.tool_rounds');
+    }
     if (this.#continues) return [];
     const end = this.#ending(event);
     const changed = session.usage !== undefined || this.#hasHostedRuns();
@@ -236,13 +242,13 @@ export class HopInterceptor implements Interceptor {
     return usage === undefined ? end : [{ type: 'usage', usage }, end];
   }
 
-  /** A `tool-calls` ending needs a call of the client's, and a pause may not reach the client. */
+  /** A `tool-calls` ending needs a call of the client's. */
   #ending(event: FinishEvent): FinishEvent {
     const onlyHeldCalls =
       this.#heldCalls.length > 0 &&
       this.#clientCallIds.length === 0 &&
       event.reason === 'tool-calls';
-    return onlyHeldCalls || event.reason === 'pause' ? { type: 'finish', reason: 'stop' } : event;
+    return onlyHeldCalls ? { type: 'finish', reason: 'stop' } : event;
   }
 
   #hasHostedRuns(): boolean {

@@ -172,7 +172,8 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
         (tool) => tool.type === 'hosted' && isNative(tool.name, target, sent),
       );
       if (hop === 1 && offer.tools.length === 0 && lead.length === 0 && !mayPause) return undefined;
-      const given = { session, offer, base, sent, hop, lead: hop === 1 ? lead : [] };
+      const { notes } = context;
+      const given = { session, offer, base, sent, hop, lead: hop === 1 ? lead : [], notes };
       return new HopInterceptor({ ...given, last: session.isLast(hop) });
     },
   };

@@ -96,7 +96,8 @@ const WIRE: Readonly<Record<FinishReason, string>> = {
   stop: 'STOP',
   'stop-sequence': 'STOP',
   'tool-calls': 'STOP',
-  pause: 'STOP',
+  // Not TOO_MANY_TOOL_CALLS, which says this of Google's own models: clients take it for an error and throw the answer away.
+  pause: 'MAX_TOKENS',
   length: 'MAX_TOKENS',
   'context-overflow': 'MAX_TOKENS',
   refusal: 'SAFETY',

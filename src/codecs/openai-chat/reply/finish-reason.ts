@@ -91,6 +91,7 @@ export function encodeFinish(reason: FinishReason, answer: { calls: boolean; ref
   switch (reason) {
     case 'length':
     case 'context-overflow':
+    case 'pause':
       return 'length';
     case 'content-filter':
       return 'content_filter';

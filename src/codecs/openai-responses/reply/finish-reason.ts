@@ -63,6 +63,7 @@ export function encodeFinish(finish: FinishReason | undefined, refused: boolean)
   switch (finish) {
     case 'length':
     case 'context-overflow':
+    case 'pause':
       return { status: 'incomplete', reason: 'max_output_tokens' };
     case 'content-filter':
       return { status: 'incomplete', reason: 'content_filter' };

@@ -309,7 +309,7 @@ describe('vendor-specific content', () => {
       ['length', 'length'],
       ['context-overflow', 'length'],
       ['content-filter', 'content_filter'],
-      ['pause', 'stop'],
+      ['pause', 'length'],
       ['stop-sequence', 'stop'],
     ] as const) {
       expect(encodeAll([START, { type: 'finish', reason }])).toContain(`"finish_reason":"${word}"`);

@@ -412,7 +412,7 @@ describe('endings', () => {
 
   test('every finish reason has its ending', () => {
     expect(end('stop')).toEqual({ status: 'completed', reason: undefined });
-    expect(end('pause')).toEqual({ status: 'completed', reason: undefined });
+    expect(end('pause')).toEqual({ status: 'incomplete', reason: 'max_output_tokens' });
     expect(end('length')).toEqual({ status: 'incomplete', reason: 'max_output_tokens' });
     expect(end('content-filter')).toEqual({ status: 'incomplete', reason: 'content_filter' });
     expect(end('refusal', ...refusal)).toEqual({ status: 'completed', reason: undefined });
