@@ -1,4 +1,4 @@
-/** Classifies a vendor's refusal of a request: thinking, signatures, call pairs, tools, turn order, settings or unknown fields. */
+/** Classifies a vendor's refusal of a request: thinking, signatures, kept items, call pairs, tools, turn order, settings or unknown fields. */
 
 import type { GatewayError } from '../errors.ts';
 import type { Profile } from '../profile-facts.ts';
@@ -14,7 +14,9 @@ import { knownToolTypes } from './refused-tools.ts';
  *   `onwards` means that the reasoning after it is refused too
  * - `thinking-head`: a tool loop must begin with thinking, and does not
  * - `thinking-missing`: assistant messages must carry their reasoning text
- * - `call-signature`: the signature of a call is missing or not the vendor's
+ * - `call-signature`: the signature of a call is missing; `invalid`: or one of any part is not the vendor's
+ * - `kept`: ids of items that the vendor does not keep, or keeps with reasoning that is not sent with them (`incomplete`)
+ * - `encrypted`: encrypted content that the vendor cannot read: of reasoning, of a summary, of either, or of search results
  * - `pairing`: calls without results, or results without calls
  * - `tools-missing`: the history has calls, and the request declares no tools
  * - `shape`: an order of turns, a place of images or a form of ids that the vendor does not accept; `facts` are the profile
@@ -33,12 +35,17 @@ export type HistoryRefusal =
       readonly facts?: Partial<Profile>;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
-  | { readonly kind: 'thinking-head' | 'call-signature' | 'pairing' | 'tools-missing' }
+  | { readonly kind: 'thinking-head' | 'pairing' | 'tools-missing' }
+  | { readonly kind: 'call-signature'; readonly invalid: boolean }
+  | { readonly kind: 'kept'; readonly incomplete: boolean }
+  | { readonly kind: 'encrypted'; readonly of: EncryptedContent }
   | { readonly kind: 'shape'; readonly facts: Partial<Profile> }
   | { readonly kind: 'fields'; readonly paths: readonly FieldPath[] }
   | MediaRefusal
   | { readonly kind: 'too-long'; readonly of: 'input' | 'text'; readonly most: number }
   | SettingRefusal;
+
+export type EncryptedContent = 'reasoning' | 'summary' | 'either' | 'search results';
 
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
@@ -90,7 +97,7 @@ const THINKING_MISSING =
   /reasoning_(?:content|text|details)\b.{0,60}\b(?:must be (?:passed|sent|provided)|is (?:missing|required))|(?:missing|requires?)\b.{0,20} reasoning_content|must (?:include|contain) reasoning_content/;
 
 const CALL_SIGNATURE =
-  /missing a thought_?signature|thought[ _]?signature\b.{0,40}\b(?:not valid|invalid|missing|corrupted|mismatch)|(?:invalid|corrupted) thought[ _]?signature/;
+  /missing a thought_?signature|thought[ _]?signature\b.{0,40}\b(?:(not valid|invalid|corrupted|mismatch)|missing)|(invalid|corrupted) thought[ _]?signature/;
 
 const THINKING = [
   /invalid signature in thinking/,
@@ -101,13 +108,29 @@ const THINKING = [
   /final position cannot contain thinking/,
   /contains any thinking blocks, the first block must be/,
   /final block in an assistant message cannot be thinking/,
-  /invalid_encrypted_content|encrypted[ _]content\b.{0,300}could not be (?:verified|decrypted|parsed)/,
-  // https://github.com/anomalyco/opencode/issues/49116
-  /encrypted_content was not issued to this caller/,
-  /of type reasoning was provided without its required/,
-  /was provided without its required reasoning item/,
-  /item with id rs_\w{1,100} not found/,
+  /invalid data in redacted_thinking|redacted_thinking\.data: /,
 ];
+
+/** Each sentence is a row of test/features/refusal-retry/kept-by-vendor.test.ts, with its source. In lower case, without quotes. */
+const NOT_KEPT = /item with id [\w-]{1,200} not found/;
+const INCOMPLETE = /was provided without its required (?:reasoning|following) item/;
+const ENCRYPTED: readonly (readonly [RegExp, EncryptedContent])[] = [
+  [/could not decode the compaction blob/, 'either'],
+  [/encrypted content for item cmp_\w{1,100} could not be verified/, 'summary'],
+  [/invalid encrypted_content in (?:web_)?search_result/, 'search results'],
+  [
+    /invalid_encrypted_content|encrypted[ _]content\b.{0,300}could not be (?:verified|decrypted|parsed)|could not decrypt the provided encrypted_content|encrypted_content was not issued to this caller/,
+    'reasoning',
+  ],
+];
+
+/** What the vendor keeps, or has encrypted, and does not know again. */
+function unknownContent(words: string): HistoryRefusal | undefined {
+  if (NOT_KEPT.test(words)) return { kind: 'kept', incomplete: false };
+  if (INCOMPLETE.test(words)) return { kind: 'kept', incomplete: true };
+  const of = ENCRYPTED.find(([pattern]) => pattern.test(words))?.[1];
+  return of && { kind: 'encrypted', of };
+}
 
 const PAIRING = [
   /tool_use ids? (?:were|was) found without tool_result/,
@@ -172,13 +195,20 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   }
   const media = refusedMedia(error);
   if (media !== undefined) return media;
+  // OpenAI answers 404 where an item is not found.
+  const isUnknown = status === 404 && NOT_KEPT.test(words);
+  const unknown = isUnknown || isBadRequest ? unknownContent(words) : undefined;
+  if (unknown !== undefined) return unknown;
   if (!isBadRequest || status === 500 || error.kind !== 'invalid_request') return undefined;
   if (THINKING_HEAD.test(words)) return { kind: 'thinking-head' };
   if (THINKING_MISSING.test(words)) {
     const message = AT_INDEX.exec(words)?.[1];
     return { kind: 'thinking-missing', ...(message === undefined ? {} : { message: +message }) };
   }
-  if (CALL_SIGNATURE.test(words)) return { kind: 'call-signature' };
+  const signature = CALL_SIGNATURE.exec(words);
+  if (signature !== null) {
+    return { kind: 'call-signature', invalid: (signature[1] ?? signature[2]) !== undefined };
+  }
   if (THINKING.some((pattern) => pattern.test(words))) {
     const [, message, block] = BLOCK.exec(words) ?? [];
     return {
@@ -223,6 +253,8 @@ const WANTS_REASONING = {
   anySignature: true,
 } as const;
 
+const ITEM_IDS: readonly FieldPath[] = [['input', '*', 'id']];
+
 function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
   switch (refusal?.kind) {
     case 'thinking':
@@ -232,6 +264,8 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
       return { facts: refusal.facts, paths: [], once: true };
     case 'thinking-missing':
       return { facts: WANTS_REASONING, paths: [], once: false };
+    case 'kept':
+      return { facts: {}, paths: ITEM_IDS, once: true };
     case 'fields': {
       const facts = refusal.paths.some(isFormat) ? { jsonSchema: false } : {};
       return { facts, paths: refusal.paths, once: false };
@@ -346,12 +380,16 @@ function isKnown(fact: string, known: unknown, value: unknown): boolean {
   return Bun.deepEquals(known, value);
 }
 
-/** Refusals of a single mark, not of marks in general: on thinking or empty text, too many, a long lifetime after a short one. */
+/** Refusals of a single mark, not of marks in general: on thinking or empty text, or too many. */
 const ONE_MARK =
-  /thinking\.cache_control|empty text|maximum of \d+ blocks|must not come after|(?:^| )tools\.[\d*]{1,6}\.(?:[a-z]{1,20}\.)?cache_control/;
+  /thinking\.cache_control|empty text|maximum of \d+ blocks|(?:^| )tools\.[\d*]{1,6}\.(?:[a-z]{1,20}\.)?cache_control/;
 
 /** Each sentence is a row of test/features/prompt-cache/refused.test.ts, with its source. In lower case, without quotes. */
 const REFUSALS: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = [
+  [
+    /ttl=1h cache_control block must not come after/,
+    { setting: 'cache_control.ttl', paths: [['**', 'ttl']], once: true },
+  ],
   [
     /cache_control(?:\.ephemeral)?\.ttl\b.{0,40}(?:extra inputs|not (?:supported|permitted|allowed)|unknown|unexpected|unsupported)/,
     { setting: 'cache_control.ttl', paths: [['**', 'ttl']] },

@@ -185,9 +185,9 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /^logprobs is not enabled/,
     { setting: 'logprobs', paths: fields('logprobs', 'response_logprobs') },
   ],
-  // OpenAI: a stored item that another account or region has, that was never stored, or whose id is another program's.
+  // OpenAI: an item whose id is another program's.
   [
-    /item with id \w{1,100} not found\. items are not persisted|input\[\d{1,6}\]\.id\b.{0,200}(?:begins with|string too long)/,
+    /input\[\d{1,6}\]\.id\b.{0,200}(?:begins with|string too long)/,
     { setting: 'item ids', paths: [['input', '*', 'id']], once: true },
   ],
   // DeepSeek and other servers in Rust; JSON Schema's words.

@@ -5,6 +5,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { withoutEncrypted, withoutKept } from './kept.ts';
 import { withShorterTexts } from './long-texts.ts';
 import { RefusedMedia, withoutKnownMedia, withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
@@ -69,7 +70,11 @@ function withoutRefused(
         ? conversation
         : withPlaceholders(conversation, own ? refusal.message : undefined, stripped);
     case 'call-signature':
-      return withUncheckedSignatures(conversation, target, stripped);
+      return withUncheckedSignatures(conversation, target, refusal.invalid, stripped);
+    case 'kept':
+      return withoutKept(conversation, refusal.incomplete, stripped);
+    case 'encrypted':
+      return withoutEncrypted(conversation, refusal.of, stripped);
     case 'pairing':
       return withoutPairs(conversation, error.message, stripped);
     case 'tools-missing':

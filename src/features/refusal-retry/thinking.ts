@@ -9,6 +9,7 @@ import {
 } from '../../conversation/edit.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import { isObject } from '../../lib/json/json.ts';
 
 /** Adds a note about what was removed, and where. */
 export type NoteStripped = (where: string, what: string) => void;
@@ -98,18 +99,26 @@ export function withPlaceholders(
   return withParts(conversation, { turns: filled });
 }
 
-/** Gives the first call of each answer a signature that is not checked, and the others none. */
+/**
+ * Gives the first call of each answer a signature that is not checked, and the others none.
+ * @param invalid one of any part may be meant: texts lose theirs, and reasoning that is sealed goes
+ */
 export function withUncheckedSignatures(
   conversation: Conversation,
   target: Target,
+  invalid: boolean,
   stripped: NoteStripped,
 ): Conversation {
   let count = 0;
-  const turns = mapUnchanged(conversation.turns, (turn) => {
+  const turns = mapUnchanged(conversation.turns, (turn): Turn | undefined => {
     if (turn.role !== 'assistant') return turn;
     const first = turn.blocks.findIndex(isClientCall);
-    return mapBlocks(turn, (block, i): Block => {
-      if (!isClientCall(block)) return block;
+    const left = mapBlocks(turn, (block, i): Block | undefined => {
+      if (!isClientCall(block)) {
+        const bare = invalid ? withoutSignature(block, turn.blocks[first]) : block;
+        if (bare !== block) count++;
+        return bare;
+      }
       const value = i === first ? UNCHECKED_SIGNATURE : undefined;
       if (block.sealed?.value === value) return block;
       count++;
@@ -120,10 +129,35 @@ export function withUncheckedSignatures(
       const bare = editNode(block, { sealed });
       return bare.residue === undefined ? bare : withoutExtraContent(bare);
     });
+    return left !== turn && left.blocks.length === 0 ? undefined : left;
   });
   if (count === 0) return conversation;
-  stripped('/messages', `signatures of ${count} calls`);
+  stripped('/messages', `${count} signatures`);
   return withParts(conversation, { turns });
+}
+
+const SIGNATURE_NAMES = ['thoughtSignature', 'thought_signature'];
+
+/** @param call the first one of the turn */
+function withoutSignature(block: Block, call: Block | undefined): Block | undefined {
+  if (block.type === 'reasoning') {
+    const { sealed } = block;
+    if (sealed === undefined) return block;
+    // OpenRouter takes the signature of a call from the details: github.com/RooCodeInc/Roo-Code/pull/10640
+    if (call?.type !== 'tool-call' || sealed.protocol !== 'openai-chat') return undefined;
+    const detail = {
+      type: 'reasoning.encrypted',
+      data: UNCHECKED_SIGNATURE,
+      id: call.id,
+      format: 'google-gemini-v1',
+      index: 0,
+    };
+    return editNode(block, { sealed: { ...sealed, value: JSON.stringify([detail]) } });
+  }
+  const { value } = block.wire ?? {};
+  if (!isObject(value) || SIGNATURE_NAMES.every((name) => value[name] === undefined)) return block;
+  const left = Object.entries(value).filter(([name]) => !SIGNATURE_NAMES.includes(name));
+  return { ...block, wire: { ...block.wire!, value: Object.fromEntries(left) } };
 }
 
 /** Removes the old signature from the JSON that the call was decoded from. */

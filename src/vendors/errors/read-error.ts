@@ -34,8 +34,8 @@ const MAX_WRAPPERS = 3;
 
 /**
  * OpenAI `{error:{message,type,param,code}}` (code a number at OpenRouter, a string number at Azure
- * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}` and
- * `{object:"error",message}`, DeepInfra `{detail:{error}}`, watsonx and Cloudflare `{errors:[{code,message}]}`, DashScope `{code,message}`, Qianfan `{error_code,error_msg}`, MiniMax `{base_resp}`, Messages
+ * and Zhipu), xAI `{code,error:"…"}`, Ollama `{error:"…"}`, Mistral and FastAPI `{detail}`,
+ * `{object:"error",message}` and `{message:{detail}}`, DeepInfra `{detail:{error}}`, watsonx and Cloudflare `{errors:[{code,message}]}`, DashScope `{code,message}`, Qianfan `{error_code,error_msg}`, MiniMax `{base_resp}`, Messages
  * `{type:"error",error}`, Gemini `[{error}]`, AWS `{__type,message}`, Problem Details `{title,detail}`; and what
  * OpenRouter and relays wrap, which is the error of the vendor behind them.
  */
@@ -48,9 +48,9 @@ export function readVendorError(value: Json | undefined, depth = 0): VendorError
   const metadata = object(error.metadata) ?? NOTHING;
   const outer: VendorErrorTexts = {
     message:
-      text(error.message) ??
+      wordsOf(error.message) ??
       text(top.error) ??
-      text(top.message) ??
+      wordsOf(top.message) ??
       text(top.Message) ??
       text(top.detail) ??
       validationMessage(top.detail) ??
@@ -116,6 +116,12 @@ function wrappedError(raw: Json | undefined, message: string | undefined): Json 
 const shortText = (plain: string): string | undefined =>
   plain.length <= 2000 && !/^\s{0,9}[<]/.test(plain) ? plain.trim() : undefined;
 
+/** A message; in one that is no text, Mistral has FastAPI's `detail`, or its list. */
+const wordsOf = (message: Json | undefined): string | undefined => {
+  const { detail = message, message: inner } = object(message) ?? NOTHING;
+  return text(message) ?? text(inner) ?? text(detail) ?? validationMessage(detail);
+};
+
 /** FastAPI's (Mistral's, vLLM's) list of what did not validate. */
 function validationMessage(value: Json | undefined): string | undefined {
   const lines = listOf(value).flatMap((item) => {
@@ -150,7 +156,13 @@ export function kindOfVendorError(
   const words = kindOfWords(status, message === undefined ? { ...error, message: body } : error);
   if (words !== undefined && OF_THE_REQUEST.has(words.kind)) return words;
   const coded = memberOf(error.inBaseResp ? BASE_RESP_CODES : CODES, code);
-  if (coded !== undefined && (coded.kind !== 'invalid_request' || words === undefined)) {
+  // 422 is about the content of a request: Mistral's 1000 is not Zhipu's.
+  const isOthers = status === 422 && coded?.kind === 'authentication';
+  if (
+    coded !== undefined &&
+    !isOthers &&
+    (coded.kind !== 'invalid_request' || words === undefined)
+  ) {
     return coded;
   }
   if (words?.kind === 'quota' || status === 429) return googleQuota(error) ?? words;

@@ -70,9 +70,9 @@ const ROWS: readonly Row[] = [
   ['', 'messages.0.content.1.text: cache_control cannot be set for empty text blocks', undefined],
   ['', 'A maximum of 4 blocks with cache_control may be provided. Found 5.', undefined],
   [
-    '',
-    "messages.1.content.0.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block.",
-    undefined,
+    'https://github.com/headroomlabs-ai/headroom/issues/2939',
+    "messages.15.content.1.cache_control.ttl: a ttl='1h' cache_control block must not come after a ttl='5m' cache_control block. Note that blocks are processed in the following order: `tools`, `system`, `messages`.",
+    'cache_control.ttl',
   ],
 ];
 
@@ -174,6 +174,32 @@ test('a client’s own marks go, too, with a note', async () => {
   });
   expect(JSON.stringify(sent[1])).not.toContain('cache_control');
   expect(headers.get('x-hopgate-notes')).toContain('stripped_after_refusal');
+});
+
+test('a long lifetime behind a short one: all are short in this request, and later ones are as they came', async () => {
+  const order = ROWS.find(([source]) => source.includes('headroom'))![1];
+  const { ask, sent } = scriptedGateway(
+    'anthropic-messages',
+    [refused(order), answer, answer],
+    [refusalRetry()],
+  );
+  const marked = (ttl: object) => ({
+    model: 'm',
+    max_tokens: 9,
+    system: [{ type: 'text', text: 's', cache_control: { type: 'ephemeral' } }],
+    messages: [
+      {
+        role: 'user',
+        content: [{ type: 'text', text: 'q', cache_control: { type: 'ephemeral', ...ttl } }],
+      },
+    ],
+  });
+  const body = marked({ ttl: '1h' });
+  const { status, headers } = await ask('anthropic-messages', body);
+  expect(status).toBe(200);
+  expect(headers.get('x-hopgate-notes')).toContain('stripped_after_refusal');
+  await ask('anthropic-messages', body);
+  expect(sent).toEqual([body, marked({}), body]);
 });
 
 test('a refused key: the request without it, and none the next time', async () => {

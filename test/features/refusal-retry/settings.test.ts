@@ -597,12 +597,6 @@ const ROWS: readonly Row[] = [
     { facts: { emptyReplies: false } },
   ],
   [
-    'OpenAI',
-    "Item with id 'msg_68a5' not found. Items are not persisted when `store` is set to false. Try again with `store` set to true, or remove this item from your input.",
-    { paths: 'input.*.id', once: true },
-    { param: 'input' },
-  ],
-  [
     'OpenAI, https://github.com/openai/codex/issues/33011',
     "[ApiIdParam] [input[13].id] [invalid_id_prefix] Invalid 'input[13].id': 'review_rollout_user'. Expected an ID that begins with 'msg'.",
     { paths: 'input.*.id', once: true },

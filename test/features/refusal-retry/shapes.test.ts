@@ -221,6 +221,22 @@ describe('unknown fields', () => {
   });
 });
 
+test('the words of an error whose message is no text: the field goes, and the client reads them', async () => {
+  const { messages } = said('user');
+  const loc = ['body', 'messages', 0, 'user', 'name'];
+  const detail = [{ type: 'extra_forbidden', loc, msg: 'Extra inputs are not permitted' }];
+  // https://github.com/Gage-Technologies/mistral-go/issues/3
+  const json = { object: 'error', message: { detail }, type: 'invalid_request_error', code: null };
+  const refused: Scripted = { status: 422, json };
+  const gateway = scriptedGateway('openai-chat', [refused, refused], FEATURES);
+  const named = { model: 'm', messages: [{ ...messages[0], name: 'x' }] };
+  const { text } = await gateway.ask('openai-chat', named);
+  expect(gateway.sent).toEqual([named, said('user')]);
+  expect(JSON.parse(text).error.message).toBe(
+    'body.messages.0.user.name: Extra inputs are not permitted',
+  );
+});
+
 describe('shapes that a Messages vendor refuses are repaired in one retry', () => {
   const turns = (messages: readonly Json[]): JsonObject => ({
     model: 'm',

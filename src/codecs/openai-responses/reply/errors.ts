@@ -45,6 +45,8 @@ const BY_CODE: Readonly<Record<string, ErrorKind>> = {
   internal_error: 'upstream',
   vector_store_timeout: 'timeout',
   invalid_request_error: 'invalid_request',
+  // Copilot, inside a stream.
+  bad_request: 'invalid_request',
 };
 
 /**

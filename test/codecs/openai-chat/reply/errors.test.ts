@@ -220,6 +220,58 @@ const CASES: readonly Case[] = [
     'invalid_request',
     'body.messages: Field required',
   ],
+  [
+    'Mistral in the message, https://github.com/editor-code-assistant/eca/issues/231',
+    422,
+    {
+      object: 'error',
+      message: {
+        detail: [
+          { type: 'extra_forbidden', loc: ['body', 'n'], msg: 'Extra inputs are not permitted' },
+        ],
+      },
+      type: 'invalid_request_error',
+      param: null,
+      code: null,
+    },
+    'invalid_request',
+    'body.n: Extra inputs are not permitted',
+  ],
+  [
+    'Mistral, a list, https://github.com/partITech/php-mistral/issues/76',
+    422,
+    {
+      object: 'Error',
+      message: [
+        { type: 'extra_forbidden', loc: ['body', 'n'], msg: 'Extra inputs are not permitted' },
+      ],
+      type: 'invalid_request_error',
+      code: 3001,
+    },
+    'invalid_request',
+    'body.n: Extra inputs are not permitted',
+  ],
+  [
+    'Mistral, as text, https://github.com/mistralai/platform-docs-public/issues/7',
+    422,
+    {
+      object: 'error',
+      message:
+        '{"detail":[{"type":"extra_forbidden","loc":["body","n"],"msg":"Extra inputs are not permitted","input":0.0}]}',
+      type: 'internal_error_proxy',
+      param: null,
+      code: '1000',
+    },
+    'invalid_request',
+    'body.n: Extra inputs are not permitted',
+  ],
+  [
+    'a relay of it',
+    422,
+    e({ detail: 'The model n does not exist' } as never),
+    'not_found',
+    'The model n does not exist',
+  ],
   ['xAI', 400, { code: 'invalid-argument', error: 'Bad tool' }, 'invalid_request', 'Bad tool'],
   ['Ollama', 404, { error: 'model "x" not found' }, 'not_found', 'model "x" not found'],
   [
