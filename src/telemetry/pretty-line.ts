@@ -2,6 +2,7 @@
 
 import { styleText } from 'node:util';
 import { cutText, printableLine } from '../lib/text/printable-text.ts';
+import { usdText } from '../lib/text/usd.ts';
 
 type Style = Parameters<typeof styleText>[0];
 
@@ -43,60 +44,94 @@ const duration = (ms: number): string =>
 
 const isNumber = (of: unknown): of is number => typeof of === 'number';
 
-/** `812 in (640 cached), 96 out`. The kinds of tokens exclude each other; `in` is the whole prompt. */
-function tokens(of: unknown): string {
-  const usage = (of ?? {}) as Readonly<Record<string, unknown>>;
-  const sum = (...names: string[]) =>
-    names.reduce((all, name) => all + (isNumber(usage[name]) ? usage[name] : 0), 0);
-  const cached = sum('cache_read');
-  return `${sum('input', 'cache_read', 'cache_write')} in${cached === 0 ? '' : ` (${cached} cached)`}, ${sum('output', 'reasoning')} out`;
+/** `812`, `2.8k`, `213k`, `1.3M`. */
+function amount(of: number): string {
+  const [size, unit] = of < 1000 ? [of, ''] : of < 999_500 ? [of / 1e3, 'k'] : [of / 1e6, 'M'];
+  return `${size < 10 ? Number(size.toFixed(1)) : Math.round(size)}${unit}`;
 }
 
-interface ExchangeText {
-  /** The outcome, at the beginning of the line. */
-  readonly head: string;
-  /** What identifies the exchange, at its end. */
-  readonly tail: string;
-  /** The fields that both show, so that they are not repeated. */
-  readonly used: readonly string[];
+/** The sum of kinds of tokens, which exclude each other. */
+function sum(usage: unknown, ...kinds: readonly string[]): number {
+  const of = (usage ?? {}) as Readonly<Record<string, unknown>>;
+  return kinds.reduce((all, kind) => all + (isNumber(of[kind]) ? of[kind] : 0), 0);
 }
 
-/** The first of several notes, and how many more there are: a line that ends on the screen on which it begins. */
-function folded(notes: string): string {
-  const [first = '', ...others] = cutText(notes, MAX_TEXT).split(',');
-  return others.length === 0 ? value(first) : `${value(first)},+${others.length}`;
+/** `21k in, 96 out`; `in` is the whole prompt. */
+const tokens = (usage: unknown): string =>
+  `${amount(sum(usage, 'input', 'cache_read', 'cache_write'))} in, ${amount(sum(usage, 'output', 'reasoning'))} out`;
+
+// Columns of an exchange without its error, and of what stands before its status.
+const MAX_COLUMNS = 120;
+const HEAD_COLUMNS = '00:00:00 LEVEL '.length;
+
+const USED = new Set(
+  'status client target stream timings usage cost_usd hops aborted error error_message error_cause key key_name cache_lost cache_lost_usd notes id'.split(
+    ' ',
+  ),
+);
+
+/** `claude-cli` of `openai-chat claude-cli/2.1.330`; the protocol of a client without a name. */
+function program(client: string): string {
+  const [protocol = '', name = protocol] = client.split(' ', 2);
+  return name.replace(/\/\d.*/, '');
 }
 
-/** The line of an exchange in the words of people: the outcome, times, tokens and cost; then the other fields. */
-function exchange(entry: Readonly<Record<string, unknown>>): ExchangeText {
+/**
+ * An exchange in the words of people: the outcome, who asked, time, tokens and cost, the last part of the id, and why
+ * it failed. Before the id stands what still fits into the columns of a terminal; the JSON line has everything.
+ */
+function exchange(
+  entry: Readonly<Record<string, unknown>>,
+  faint: (text: string) => string,
+): string {
   const { status, client, target = '-', timings, usage, cost_usd, hops, error, id } = entry;
   const { total, first_byte } = (timings ?? {}) as Readonly<Record<string, unknown>>;
-  const first =
-    entry.stream === true && isNumber(first_byte) ? `, first ${duration(first_byte)}` : '';
-  const took = isNumber(total) ? `${duration(total)}${first}` : '';
+  const { key, key_name = key, cache_lost, cache_lost_usd, notes } = entry;
+  const agent = program(shown(client));
+  const cached = sum(usage, 'cache_read');
   const facts = [
-    took,
+    `${shown(status)} ${key_name === undefined ? agent : shown(key_name)} → ${shown(target)}`,
+    isNumber(total) ? duration(total) : '',
     usage === undefined ? '' : tokens(usage),
-    isNumber(cost_usd) ? `$${Number(cost_usd.toPrecision(3))}` : '',
+    isNumber(cost_usd) ? usd(cost_usd) : '',
     isNumber(hops) && hops > 1 ? `${hops} hops` : '',
     entry.aborted === true ? 'client left' : '',
-    error === undefined ? '' : `${shown(error)}: ${shown(entry.error_message ?? 'no message')}`,
+  ].filter((part) => part !== '');
+  const short = shown(id ?? '').replace(/^req_\d+_/, '');
+  const lost = isNumber(cache_lost_usd) && cache_lost_usd > 0 ? ` (${usd(cache_lost_usd)})` : '';
+  const spare = [
+    cached === 0 ? '' : `${amount(cached)} cached`,
+    isNumber(cache_lost) ? `cache lost ${amount(cache_lost)}${lost}` : '',
+    isNumber(first_byte) && entry.stream === true ? `first ${duration(first_byte)}` : '',
+    key_name === undefined ? '' : agent,
+    notes === undefined ? '' : noted(cutText(String(notes), MAX_TEXT).split(',')),
+    ...Object.entries(entry)
+      .filter(([name, v]) => !HEAD.has(name) && !USED.has(name) && v !== undefined)
+      .map(([name, v]) => `${shown(name)}=${printableLine(value(v), MAX_TEXT)}`),
   ];
-  const outcome = [`${shown(status)} ${shown(client)} → ${shown(target)}`, ...facts];
-  const used =
-    'status client target stream timings usage cost_usd hops aborted error error_message id';
-  return {
-    head: outcome.filter((part) => part !== '').join('  '),
-    tail: id === undefined ? '' : shown(id),
-    used: used.split(' '),
-  };
+  let room = MAX_COLUMNS - HEAD_COLUMNS - [...facts, short].join('  ').length;
+  const fitting = spare.filter((text) => {
+    if (text === '' || text.length + 2 > room) return false;
+    room -= text.length + 2;
+    return true;
+  });
+  const cause = entry.error_cause === undefined ? '' : ` (${shown(entry.error_cause)})`;
+  const why =
+    error === undefined
+      ? []
+      : [`${shown(error)}: ${shown(entry.error_message ?? 'no message')}${cause}`];
+  return [...facts, ...[...fitting, short].map(faint), ...why].join('  ');
 }
 
-const NO_EXCHANGE: ExchangeText = { head: '', tail: '', used: [] };
+const usd = (amount: number): string =>
+  `$${usdText(Math.round(Number(amount.toPrecision(3)) * 1e9))}`;
+
+const noted = (notes: readonly string[]): string =>
+  printableLine(notes.length === 1 ? notes[0]! : `${notes.length} notes`, MAX_TEXT);
 
 /**
  * Turns one JSON log line into a readable one, line break included; other text is returned unchanged. The stack of
- * an error follows on separate lines. A cost has three significant digits.
+ * an error follows on separate lines.
  */
 export function prettyLine(json: string, colour: boolean): string {
   let entry: Record<string, unknown>;
@@ -109,21 +144,13 @@ export function prettyLine(json: string, colour: boolean): string {
     colour ? styleText(style, text, { validateStream: false }) : text;
   const level = LEVELS[String(entry.level)] ?? LEVELS.info!;
   const name = typeof entry.event === 'string' ? entry.event : '';
-  const special = name === 'exchange' ? exchange(entry) : NO_EXCHANGE;
-  const texts = [special.head || shown(name), shown(entry.msg ?? '')].filter((text) => text !== '');
-  const rest = Object.entries(entry)
-    .filter(([key, v]) => !HEAD.has(key) && !special.used.includes(key) && v !== undefined)
-    .map(([key, v]) => {
-      const text = special.head !== '' && key === 'notes' ? folded(String(v)) : value(v);
-      return [shown(key), printableLine(text, 4 * MAX_TEXT)] as const;
-    });
   const time = typeof entry.time === 'string' ? localTime(entry.time) : '';
   const line = [
     paint('gray', time),
     paint(level.style, level.word),
-    texts.join(' '),
-    fieldsOf(rest, (key) => paint('gray', key)),
-    special.tail === '' ? '' : paint('gray', special.tail),
+    ...(name === 'exchange'
+      ? [exchange(entry, (text) => paint('gray', text))]
+      : [shown(name), shown(entry.msg ?? ''), fieldsOf(entry, (key) => paint('gray', key))]),
   ].filter((part) => part !== '');
   const error = entry.err as { stack?: string; message?: string; type?: string } | undefined;
   if (error === undefined) return `${line.join(' ')}\n`;
@@ -134,22 +161,25 @@ export function prettyLine(json: string, colour: boolean): string {
 
 /** The fields as `key=value`, as many as fit in a line. */
 function fieldsOf(
-  fields: readonly (readonly [string, string])[],
+  entry: Readonly<Record<string, unknown>>,
   paint: (key: string) => string,
 ): string {
   const texts: string[] = [];
   let size = 0;
-  for (const [key, text] of fields) {
+  for (const [key, of] of Object.entries(entry)) {
+    if (HEAD.has(key) || of === undefined) continue;
+    const text = printableLine(value(of), 4 * MAX_TEXT);
     size += key.length + text.length;
     if (size > MAX_LINE) return [...texts, '...'].join(' ');
-    texts.push(paint(`${key}=`) + text);
+    texts.push(paint(`${shown(key)}=`) + text);
   }
   return texts.join(' ');
 }
 
-/** HH:MM:SS.mmm of this machine's clock. */
+/** HH:MM:SS of this machine's clock. */
 function localTime(iso: string): string {
   const at = new Date(iso);
-  const two = (n: number) => String(n).padStart(2, '0');
-  return `${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}.${String(at.getMilliseconds()).padStart(3, '0')}`;
+  return [at.getHours(), at.getMinutes(), at.getSeconds()]
+    .map((part) => String(part).padStart(2, '0'))
+    .join(':');
 }

@@ -182,25 +182,69 @@ describe('the exchange line', () => {
     expect(entries[0]).toMatchObject({ error: 'rate_limit', error_message: 'slow' });
   });
 
-  test('readable: the outcome comes first, then the rest, on one line', () => {
+  const AGENT: Partial<ExchangeRecord> = {
+    id: 'req_1790000000000_e59ti260kd',
+    usage: { input: 3000, cacheRead: 18_200, output: 332, reasoning: 80 },
+    cost: 4_589_600,
+    key: 'hk_3SVfPq9dYw2m',
+    keyName: 'alice-laptop',
+    notes: 'billing_header_dropped,cache_control_dropped,parameter_dropped=2',
+    hops: 1,
+  };
+  // What follows the time and the level of an exchange.
+  test.each<[string, Partial<ExchangeRecord>, string]>([
+    [
+      'who asked is the key',
+      AGENT,
+      '200 alice-laptop → glm/glm-4.7  1.0 s  21k in, 412 out  $0.00459  18k cached  first 250 ms  e59ti260kd',
+    ],
+    [
+      'what has no room is left to the JSON line',
+      { ...AGENT, target: 'anthropic/claude-opus-4-8', timings: { firstByte: 9, total: 12_345 } },
+      '200 alice-laptop → anthropic/claude-opus-4-8  12.3 s  21k in, 412 out  $0.00459  18k cached  e59ti260kd',
+    ],
+    [
+      'without a key, who asked is the program',
+      { ...AGENT, key: '', timings: { total: 518 } },
+      '200 claude-cli → glm/glm-4.7  518 ms  21k in, 412 out  $0.00459  18k cached  3 notes  e59ti260kd',
+    ],
+    [
+      'a lost cache comes before other details',
+      { ...AGENT, usage: { input: 9, output: 5 }, lost: { tokens: 2800, nanoUsd: 1_372_000 } },
+      '200 alice-laptop → glm/glm-4.7  1.0 s  9 in, 5 out  $0.00459  cache lost 2.8k ($0.00137)  e59ti260kd',
+    ],
+    [
+      'a note that is alone has its name; several hops cost, and are told',
+      { notes: 'b_moved', hops: 2 },
+      '200 claude-cli → glm/glm-4.7  1.0 s  13 in, 5 out  2 hops  3 cached  first 250 ms  b_moved  abc123',
+    ],
+    [
+      'a client without a name is its protocol, and an amount has no exponent',
+      { ...AGENT, key: '', userAgent: '', cost: 120, usage: { input: 1_250_400, output: 0 } },
+      '200 anthropic-messages → glm/glm-4.7  1.0 s  1.3M in, 0 out  $0.00000012  first 250 ms  e59ti260kd',
+    ],
+    [
+      'a user agent in several words is its first',
+      { ...AGENT, key: '', userAgent: 'OpenAI/Python 2.8.1', stream: false },
+      '200 OpenAI/Python → glm/glm-4.7  1.0 s  21k in, 412 out  $0.00459  18k cached  3 notes  e59ti260kd',
+    ],
+  ])('readable, in 120 columns: %s', (_what, more, shown) => {
     const { lines, log } = capture({ format: 'pretty' });
-    logExchange(log, RECORD);
-    expect(lines[0]).toMatch(
-      /^\d\d:\d\d:\d\d\.\d{3} INFO {2}200 anthropic-messages claude-cli\/2\.1\.330 → glm\/glm-4\.7 {2}1\.0 s/,
-    );
-    expect(lines[0]).toContain('  13 in (3 cached), 5 out');
-    expect(lines[0]).toEndWith('req_1790000000000_abc123\n');
+    logExchange(log, { ...RECORD, ...more });
+    expect(lines[0]).toMatch(/^\d\d:\d\d:\d\d INFO {2}200 /);
+    expect(lines[0]!.slice('00:00:00 INFO  '.length)).toBe(`${shown}\n`);
+    expect(lines[0]!.trimEnd().length).toBeLessThanOrEqual(120);
     // Nothing is shown twice, and no field is shown as an object.
     expect(lines[0]).not.toMatch(/status=|usage=|timings=|[{}]/);
-    expect(lines[0]!.split('\n')).toHaveLength(2);
   });
 
-  test('readable: of several notes the first one and the number of the others', () => {
+  test('readable: an error ends the line, with its whole message', () => {
     const { lines, log } = capture({ format: 'pretty' });
-    logExchange(log, { ...RECORD, notes: 'a_dropped=2,b_moved,c_mapped' });
-    logExchange(log, { ...RECORD, notes: 'b_moved' });
-    expect(lines[0]).toContain(' notes="a_dropped=2",+2 ');
-    expect(lines[1]).toContain(' notes=b_moved ');
+    const message = 'Provider glm has no model "glm-4.8". '.repeat(5).trim();
+    const error = { kind: 'internal', message, cause: 'x.ts:3' };
+    logExchange(log, { ...RECORD, ...AGENT, status: 500, error });
+    expect(lines[0]).toEndWith(`  e59ti260kd  internal: ${message} (x.ts:3)\n`);
+    expect(lines[0]!.indexOf('  internal:')).toBeLessThanOrEqual(120);
   });
 
   test('readable: a client that left is told in words', () => {

@@ -26,7 +26,7 @@ export const SAMPLES: CommandSpec = {
   summary: 'list, show, compare, export and import recorded exchanges',
   description: [
     'samples.mode in the configuration decides what is recorded: errors (the default), all, or off. Credentials are masked, at equal length, before anything is written.',
-    'samples list (or no action) prints a table; samples sessions prints one line for each conversation of a client, with its tokens, the share read from the cache of the vendor, and its cost. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. Between two protocols it compares by meaning and prints one line for each part that says the same in another form. export ID and import FILE move single exchanges between machines. The beginning of an id is enough.',
+    'samples list (or no action) prints a table; samples sessions prints one line for each conversation of a client, with its tokens, the share read from the cache of the vendor, and its cost. show ID prints the timeline of one exchange, show ID STAGE the body of one stage. diff ID [A] [B] prints what changed between two stages, and which rule changed it. Between two protocols it compares by meaning and prints one line for each part that says the same in another form. export ID and import FILE move single exchanges between machines. A part of an id is enough.',
     'On a terminal, long values are shortened; --full prints them in full. In a pipe, nothing is shortened, and bodies are written byte for byte.',
   ],
   arguments: [
