@@ -38,6 +38,8 @@ const BODIES = {
   'events behind blank lines': ['\n\n', ...SSE],
   JSON: [JSON_ANSWER],
   'JSON byte by byte': [...JSON_ANSWER],
+  'events behind a byte order mark': [`\ufeff${SSE.join('')}`],
+  'JSON behind a byte order mark': [`\ufeff${JSON_ANSWER}`],
 };
 
 const textOf = (raw: string): string =>
@@ -51,7 +53,7 @@ describe.each(TYPES)('content-type %j', (type) => {
         const body = { model: 'up/m', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] };
         const answer = await gateway.ask(client, { ...body, stream });
         expect([answer.status, answer.reset, textOf(answer.text)]).toEqual([200, false, 'Hello.']);
-        expect(answer.text.startsWith('{')).toBe(!stream);
+        expect(/^\ufeff?{/.test(answer.text)).toBe(!stream);
         expect(gateway.sent).toHaveLength(1);
       });
     }
@@ -81,7 +83,7 @@ describe.each(Object.keys(VENDORS) as (keyof typeof VENDORS)[])('a vendor of %s'
         const body = { model: 'up/m', max_tokens: 9, messages: [{ role: 'user', content: 'x' }] };
         const answer = await gateway.ask(client, { ...body, stream });
         expect([answer.status, answer.reset, textOf(answer.text)]).toEqual([200, false, 'Hello.']);
-        expect(answer.text.startsWith('{')).toBe(!stream);
+        expect(/^\ufeff?{/.test(answer.text)).toBe(!stream);
         expect(gateway.sent).toHaveLength(1);
       }
     }
@@ -100,6 +102,8 @@ test('neither a stream nor JSON is an error, whatever its type', async () => {
 test('the type decides where the bytes say nothing', () => {
   const bytes = (text: string) => Buffer.from(text);
   expect(formOf(bytes('\ufeffdata: {}'))).toBe('events');
+  expect(formOf(bytes('\ufeff \n{"a":1}'))).toBe('json');
+  expect(formOf(bytes('\ufeff'))).toBeUndefined();
   expect(formOf(bytes('ev'))).toBe('events');
   expect(formOf(bytes('data'))).toBe('events');
   expect(formOf(bytes('dataset'))).toBeUndefined();

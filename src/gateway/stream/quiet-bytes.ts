@@ -160,7 +160,7 @@ export function firstNonBlank(chunk: Uint8Array): number {
 export const isContent = (event: StreamEvent): boolean =>
   event.type !== 'start' && event.type !== 'usage' && !isEmptyFrame(event);
 
-const FIELDS = ['data:', 'event:', 'id:', 'retry:', 'error:', ':', '\ufeff'];
+const FIELDS = ['data:', 'event:', 'id:', 'retry:', 'error:', ':'];
 const MAX_FIELD = 6;
 const OBJECT = 0x7b;
 const LIST = 0x5b;
@@ -168,8 +168,9 @@ const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** What a body is; undefined: its first bytes do not say it. */
 export function formOf(bytes: Uint8Array): 'events' | 'json' | undefined {
-  const at = firstNonBlank(bytes);
-  if (at < 0) return undefined;
+  const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  const at = from + firstNonBlank(from === 0 ? bytes : bytes.subarray(from));
+  if (at < from) return undefined;
   if (bytes[at] === OBJECT || bytes[at] === LIST) return 'json';
   return isField(bytes, at) ? 'events' : undefined;
 }

@@ -219,7 +219,7 @@ export class ResponseParser {
     const headers = headersOf(text, framing, this.#limits.headers);
     if (status === 101) throw new MalformedReply('an unrequested switch of protocols');
     if (status < 200) return;
-    this.head = { status, headers };
+    this.head = { status, headers: soundLength(headers, framing) };
     const connection = framing.connection?.toLowerCase() ?? '';
     if (http10 ? !connection.includes('keep-alive') : connection.includes('close')) {
       this.#reusable = false;
@@ -345,8 +345,16 @@ function nameAt(text: string, from: number, stop: number, line: number): string 
   return name;
 }
 
+/** Readers of the length find one number, and none where chunks frame the body (RFC 9112 §6.3). */
+function soundLength(headers: FlatHeaders, { length, coding }: Framing): FlatHeaders {
+  if (length === undefined) return headers;
+  if (coding !== undefined) return headers.where((name) => name !== 'content-length');
+  if (length.includes(',')) headers.set('content-length', String(lengthOf(length)));
+  return headers;
+}
+
 /** The header lines behind the status line; what frames the body is noted on the way. */
-function headersOf(head: string, framing: Framing, most: number): ReadonlyHeaders {
+function headersOf(head: string, framing: Framing, most: number): FlatHeaders {
   const folded = head.includes('\n ') || head.includes('\n\t');
   // Folded lines are obsolete, but a reader has to take them (RFC 9112 §5.2).
   const text = folded ? head.replace(/\r?\n[ \t]+/g, ' ') : head;

@@ -87,7 +87,7 @@ const GOOD: readonly (readonly [name: string, text: string, expected: Partial<Re
   [
     'the same length twice',
     'HTTP/1.1 200 OK\r\ncontent-length: 2\r\ncontent-length: 2\r\n\r\nok',
-    { body: 'ok', done: true },
+    { body: 'ok', done: true, headers: { 'content-length': '2' } },
   ],
   [
     'connection: close',
@@ -107,7 +107,7 @@ const GOOD: readonly (readonly [name: string, text: string, expected: Partial<Re
   [
     'a length beside chunks: read once, and never again from there',
     'HTTP/1.1 200 OK\r\ncontent-length: 3\r\ntransfer-encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n',
-    { body: 'hello', done: true, reusable: false },
+    { body: 'hello', done: true, reusable: false, headers: { 'transfer-encoding': 'chunked' } },
   ],
   [
     'a header beyond ASCII',
@@ -150,6 +150,13 @@ describe('what a vendor answers', () => {
         expect({ name, at, ended: parser.closed() }).toEqual({ name, at, ended: false });
       }
     }
+  });
+
+  test('a length beside chunks is none', () => {
+    const parser = new ResponseParser();
+    parser.push(bytesOf(`${CHUNKED.trimEnd()}\r\ncontent-length: 3\r\n\r\n`));
+    expect(parser.head?.headers.has('transfer-encoding')).toBe(true);
+    expect(parser.head?.headers.has('content-length')).toBe(false);
   });
 
   test('bytes behind the end are not mixed into it, and cost the connection', () => {
