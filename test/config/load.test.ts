@@ -150,6 +150,14 @@ providers:
     expect(good(`${PROVIDER}listen: ${written}`).listen).toEqual({ host, port });
   });
 
+  test.each(['4.10', '1e3', '0x10', '007', '12345678901234567890', 'True'])(
+    'the name %s is that name, not what its number or value prints as',
+    (name) => {
+      const { aliases } = good(`${PROVIDER}aliases:\n  ${name}: p/m\n`);
+      expect(Object.keys(aliases)).toEqual([name]);
+    },
+  );
+
   test('merge keys and anchors work', () => {
     const config = good(`
 providers:

@@ -1,4 +1,4 @@
-/** Header values with line breaks or NUL are refused when the file is loaded, with their position. */
+/** Keys and header values that no header can carry are refused when the file is loaded, with their position. */
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
@@ -6,11 +6,14 @@ import { environmentFrom, loadConfig } from '../../src/config/index.ts';
 import { bad, good, PROVIDER } from './support.ts';
 
 const SECRET = 'sk-first\nsk-second';
-const MESSAGE = 'holds a line break or a NUL, which no header can carry';
+const MESSAGE =
+  'holds a line break or another character beyond printable ASCII, which no header can carry';
+const HEADER_MESSAGE =
+  'holds a line break, a control character or one beyond Latin-1, which no header can carry';
 const provider = (more: string) =>
   `providers:\n  p: { protocol: openai-chat, base_url: "http://127.0.0.1:1/v1", ${more} }\n`;
 
-describe('a line break or NUL in a value that is sent as a header', () => {
+describe('a value that is sent as a header and cannot be', () => {
   test.each([
     ["a provider's only key", provider('keys: "${KEY}"'), 'providers.p.keys', 2],
     ['one of its keys', provider('keys: [good, "${KEY}"]'), 'providers.p.keys[1]', 2],
@@ -47,9 +50,13 @@ describe('a line break or NUL in a value that is sent as a header', () => {
       3,
     ],
   ])('%s is told by its place, and never shown', (_, text, path, line) => {
-    for (const secret of [SECRET, 'sk-first\0', 'sk-first\r', '\nsk-first']) {
+    const message = path.includes('.headers.') ? HEADER_MESSAGE : MESSAGE;
+    // As Latin-1, the last two are a line break; those before are what comes along when a key is pasted.
+    const pasted = ['“sk-first”', 'sk\u2011first', 'sk-first\u200b', '\ufeffsk-first', 'sk-密'];
+    const split = [SECRET, 'sk-first\0', 'sk-first\r', '\nsk-first', 'sk-first\u0007'];
+    for (const secret of [...split, ...pasted, 'sk-first\u010aX-Other: 1', 'sk-first\u010d']) {
       const problems = bad(text, { KEY: secret });
-      expect(problems).toMatchObject([{ path, line, message: MESSAGE }]);
+      expect(problems).toMatchObject([{ path, line, message }]);
       expect(JSON.stringify(problems)).not.toContain('sk-');
     }
     expect(good(text, { KEY: 'sk-first' })).toBeDefined();

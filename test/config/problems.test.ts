@@ -93,6 +93,31 @@ describe('a file with a mistake', () => {
       `${PROVIDER}log: {}\nlog: {}\n`,
       { line: 4, column: 1, message: 'the key "log" is there already, in line 3' },
     ],
+    [
+      'one name in two spellings',
+      `${PROVIDER}aliases:\n  1: p/m\n  "1": p/n\n`,
+      { line: 5, column: 3, message: 'the key "1" is there already, in line 4' },
+    ],
+    [
+      'a list as a name',
+      `${PROVIDER}aliases:\n  ? [a, b]\n  : p/m\n`,
+      { line: 4, column: 5, message: 'a list or a mapping is no key' },
+    ],
+    [
+      'a second document',
+      `${PROVIDER}---\nlog: {}\n`,
+      { line: 3, message: 'a second document begins here: a file has one' },
+    ],
+    [
+      'a number without end',
+      `${PROVIDER}limits: { drain: .inf }\n`,
+      { path: 'limits.drain', message: 'must be a number, not Infinity: it counts seconds' },
+    ],
+    [
+      'another scheme',
+      'providers:\n  p: { protocol: openai-chat, base_url: "ws://127.0.0.1:1/v1" }\n',
+      { path: 'providers.p.base_url', suggestion: undefined },
+    ],
     ['broken YAML', 'a: [1, 2\nb: 3\n', { line: 2 }],
     ['a list instead of a mapping', '- a\n', { line: 1, column: 1 }],
     [

@@ -163,6 +163,7 @@ function corrected(
   pattern: RegExp,
 ): string | undefined {
   if (template === undefined || !/^[\w.:/-]{1,200}$/.test(written)) return undefined;
+  if (written.includes('://')) return undefined;
   // A server of this machine rarely has a certificate.
   const isLocal = isLoopback(/^[\w.-]+/.exec(written)?.[0] ?? '');
   const filled = template
@@ -211,5 +212,6 @@ function kindOf(node: unknown): string {
   if (Array.isArray(node)) return 'a list';
   if (typeof node === 'object') return 'a mapping';
   if (typeof node === 'boolean') return String(node);
-  return typeof node === 'number' ? 'a number' : 'text';
+  if (typeof node !== 'number') return 'text';
+  return Number.isFinite(node) ? 'a number' : String(node);
 }

@@ -9,6 +9,7 @@ import {
   type Node,
   type Pair,
   parseDocument,
+  visit,
   type YAMLMap,
 } from 'yaml';
 import { CONFIG_MIGRATIONS, type ConfigMigration, type Form, migrate } from './migrations.ts';
@@ -47,6 +48,14 @@ export function readYaml(
     // The library's check compares every key with every other; `faultsOfDocument` uses a map.
     uniqueKeys: false,
     merge: true,
+  });
+  // `4.10`, `1e3` and `0x10` are names as they are written, not numbers that print as other names.
+  visit(document, {
+    Pair(_, { key }) {
+      if (isScalar(key) && key.source && /^(?:number|boolean)$/.test(typeof key.value)) {
+        key.value = key.source;
+      }
+    },
   });
   const positionOf = (offset: number): SourcePosition => {
     const { line, col } = lines.linePos(offset);
@@ -141,6 +150,7 @@ function referenceInFlow(row: string): boolean {
 }
 
 const TABS = /^Tabs are not allowed/;
+const SECOND_DOCUMENT = 'Source contains multiple documents';
 const STAR = 'Alias cannot be an empty string';
 
 /** The faults to report: a tab alone, since it causes those after it; a bare star with a message that helps. */
@@ -150,6 +160,10 @@ function helpfulFaults(faults: readonly Fault[]): readonly Fault[] {
   if (tab !== undefined) {
     const more = tabs.length > 1 ? ` (${tabs.length} lines begin so)` : '';
     return [{ offset: tab.offset, message: `a tab cannot indent a line: use spaces${more}` }];
+  }
+  const second = faults.find(({ message }) => message.startsWith(SECOND_DOCUMENT));
+  if (second !== undefined) {
+    return [{ offset: second.offset, message: 'a second document begins here: a file has one' }];
   }
   const star = faults.find(({ message }) => message.startsWith(STAR));
   if (star === undefined) return faults;

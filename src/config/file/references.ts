@@ -111,6 +111,7 @@ type Lookup = { readonly value: string } | { readonly missing: string };
 
 function lookUp(inner: string, environment: Environment, file: string): Lookup {
   if (inner.startsWith('file:')) return readSecretFile(inner.slice(5), environment, file);
+  if (inner.includes('${')) return { missing: 'a reference cannot hold another one' };
   const cut = inner.indexOf(':-');
   const name = (cut < 0 ? inner : inner.slice(0, cut)).trim();
   if (!NAME.test(name)) {

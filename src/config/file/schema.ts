@@ -253,15 +253,23 @@ export const text = (description: string) => string(description, { minLength: 1 
 export const flag = (description?: string) =>
   new Node<boolean, boolean>({ type: 'boolean', description });
 
-/** The value of a header. `lib/http/headers.ts` refuses line breaks and NUL with each request. */
-const ONE_LINE = {
-  pattern: '^[^\\u0000\\r\\n]*$',
-  'x-mismatch': 'holds a line break or a NUL, which no header can carry',
+const NO_HEADER = 'which no header can carry';
+
+/** The value of a header (RFC 9110 §5.5): a character beyond Latin-1 would go out as another one, even a line break. */
+const HEADER_VALUE = {
+  pattern: '^[\\t -~\\u0080-\\u00ff]*$',
+  'x-mismatch': `holds a line break, a control character or one beyond Latin-1, ${NO_HEADER}`,
 } as const;
 
-/** A key, password or token. */
+/** What is pasted from a text brings quotation marks, dashes and blanks of its own, which no vendor has in its keys. */
+const KEY_VALUE = {
+  pattern: '^[\\t -~]*$',
+  'x-mismatch': `holds a line break or another character beyond printable ASCII, ${NO_HEADER}`,
+} as const;
+
+/** A key or token, which is sent in a header. */
 export const credential = (description: string) =>
-  string(description, { minLength: 1, ...ONE_LINE }).secret();
+  string(description, { minLength: 1, ...KEY_VALUE }).secret();
 
 /** The first of some variables that is set, in place of a key that the file leaves out. */
 export function keyFromEnvironment(
@@ -271,8 +279,8 @@ export function keyFromEnvironment(
   for (const name of variables) {
     const value = environment.variable(name);
     if (value === undefined) continue;
-    if (!new RegExp(ONE_LINE.pattern, 'u').test(value)) {
-      const message = `the environment variable ${name} ${ONE_LINE['x-mismatch']}`;
+    if (!new RegExp(KEY_VALUE.pattern, 'u').test(value)) {
+      const message = `the environment variable ${name} ${KEY_VALUE['x-mismatch']}`;
       findings.problems.push({ path, message, key: true });
     }
     return new Secret(value, `$${name}`);
@@ -282,7 +290,7 @@ export function keyFromEnvironment(
 
 /** Names and values of headers; the values may hold keys. */
 export const headerMap = (description: string, pattern?: string) =>
-  named(string(undefined, ONE_LINE).secret(), description, pattern).lowerCased();
+  named(string(undefined, HEADER_VALUE).secret(), description, pattern).lowerCased();
 
 /** The path of a file or folder; `~` is the user's home. */
 export const path = (description: string) =>

@@ -129,7 +129,7 @@ export function faultsOfDocument(document: Document): readonly Fault[] {
         const first = keys.get(value);
         if (first === undefined) keys.set(value, item.key.range?.[0] ?? 0);
         else report(item.key, `the key "${shortened(String(value))}" is there already`, { first });
-      }
+      } else if (isCollection(item.key)) report(item.key, 'a list or a mapping is no key');
       size += sizeOf(item.key) + sizeOf(item.value);
     }
     open.delete(node);

@@ -179,7 +179,7 @@ function samplerOf(variables: OtelVariables): Sampler {
 
 const PATH: Path = ['telemetry', 'otlp'];
 const HEADER_NAME = /^[A-Za-z0-9!#$%&'*+.^_`|~-]+$/;
-const ONE_LINE = /^[^\0\r\n]*$/;
+const HEADER_VALUE = /^[\t -~\u0080-\u00ff]*$/;
 
 /** Reads variables of the OpenTelemetry specification; a value that cannot be used is a warning and counts as not set. */
 class OtelVariables {
@@ -259,7 +259,7 @@ class OtelVariables {
 function decoded(value: string): string | undefined {
   try {
     const text = decodeURIComponent(value);
-    return ONE_LINE.test(text) ? text : undefined;
+    return HEADER_VALUE.test(text) ? text : undefined;
   } catch {
     return undefined;
   }

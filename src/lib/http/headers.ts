@@ -11,9 +11,9 @@ export interface ReadonlyHeaders extends Iterable<readonly [string, string]> {
   has(name: string): boolean;
 }
 
-// Token of RFC 9110 §5.6.2, and values as the Fetch standard takes them.
+// Token of RFC 9110 §5.6.2, and values as the Fetch standard takes them: written as Latin-1, "\u010a" would be a line break.
 const NAME = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+$/;
-const NO_VALUE = /[\0\r\n]/;
+const NO_VALUE = /[\0\r\n\u0100-\uffff]/;
 
 // Every message has the same few names: known names need neither a check nor another copy.
 const MAX_NAMES = 1000;
@@ -33,7 +33,8 @@ function lowerName(name: string): string {
 }
 
 function checked(value: string): string {
-  if (NO_VALUE.test(value)) throw new TypeError('a header value holds a line break');
+  if (NO_VALUE.test(value))
+    throw new TypeError('a header value holds a line break, or what is not Latin-1');
   return value;
 }
 

@@ -51,6 +51,18 @@ model_list: { claude_aliases: "\${YES}" }
     }
   });
 
+  test('a default that is a reference itself is a mistake, not a text', () => {
+    const nested = '${NOPE:-${K}}';
+    const message = 'a reference cannot hold another one';
+    const result = parse(`${PROVIDER}  q: { preset: glm, keys: ["${nested}"] }\n`, { K: 'k' });
+    if (!result.ok) throw new Error(JSON.stringify(result.problems));
+    expect(result.config.providers.q!.keys).toEqual([]);
+    expect(result.warnings.map(({ message }) => message)).toContain(
+      `${message}; this key is left out`,
+    );
+    expect(bad(`${PROVIDER}listen: "${nested}"\n`)).toMatchObject([{ path: 'listen', message }]);
+  });
+
   test('an unset key of a provider is left out with a warning', () => {
     const result = parse('providers:\n  p: { preset: glm, keys: ["${NOPE}", "${K}"] }\n', {
       K: 'k',

@@ -82,7 +82,7 @@ describe('refused', () => {
     expect(() => new FlatHeaders().set(name, 'x')).toThrow(TypeError);
   });
 
-  test.each(['a\r\nx: y', 'a\nb', 'a\rb', 'a\0b'])(
+  test.each(['a\r\nx: y', 'a\nb', 'a\rb', 'a\0b', 'a\u010ax: y', 'a\u010d', '密'])(
     'a value that would be two lines: %j',
     (value) => {
       expect(() => new FlatHeaders().append('x', value)).toThrow(TypeError);
