@@ -4,6 +4,7 @@ import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import { unlessAborted } from '../../../../lib/loop/abort.ts';
 import { fetchWithin, type Revealable, revealed } from '../configured-tool.ts';
+import { boundedMessages, MessageTooLarge } from './bounded-messages.ts';
 import { type McpTool, readTools } from './result.ts';
 import { GuardedStdio } from './stdio.ts';
 
@@ -65,18 +66,32 @@ export const dialer =
       openSession(transport, server, listeners, signal, version);
     if (server.command !== undefined) return open(await stdioOf(server, server.command, listeners));
     const url = new URL(server.url ?? '');
-    const options = { requestInit: { headers: revealed(server.headers) }, fetch: sameOrigin };
+    const init = { headers: revealed(server.headers) };
+    /** Opens a session by HTTP; a message that is too large ends it, as it ends a program. */
+    const openHttp = (make: (options: HttpOptions) => Transport) => {
+      const transport = make({
+        requestInit: init,
+        fetch: async (input, init) =>
+          boundedMessages(await sameOrigin(input, init), (why) => {
+            transport.onerror?.(why);
+            void transport.close();
+          }),
+      });
+      return open(transport);
+    };
     const { StreamableHTTPClientTransport } = await import(
       '@modelcontextprotocol/sdk/client/streamableHttp.js'
     );
     try {
-      return await open(new StreamableHTTPClientTransport(url, options) as Transport);
+      return await openHttp(
+        (options) => new StreamableHTTPClientTransport(url, options) as Transport,
+      );
     } catch (thrown) {
       const status = (thrown as { code?: unknown } | null)?.code;
       if (!OLDER_TRANSPORT_STATUSES.has(status) || signal.aborted) throw thrown;
       try {
         const { SSEClientTransport } = await import('@modelcontextprotocol/sdk/client/sse.js');
-        return await open(new SSEClientTransport(url, options) as Transport);
+        return await openHttp((options) => new SSEClientTransport(url, options) as Transport);
       } catch {
         const message = thrown instanceof Error ? thrown.message : '';
         const detail = message.replace(/^.*Error POSTing to endpoint: /, '').trim();
@@ -106,6 +121,11 @@ async function stdioOf(
     read: (value) => JSONRPCMessageSchema.parse(value),
     onStderrLine: (line) => listeners.onStderrLine(line),
   });
+}
+
+interface HttpOptions {
+  readonly requestInit: RequestInit;
+  fetch(input: string | URL, init?: RequestInit): Promise<Response>;
 }
 
 /** Headers with keys must not reach another host. */
@@ -153,6 +173,10 @@ export async function openSession(
     await close().catch(() => {});
     throw thrown;
   }
+  let tooLarge: MessageTooLarge | undefined;
+  client.onerror = (error) => {
+    if (error instanceof MessageTooLarge) tooLarge = error;
+  };
   client.onclose = () => listeners.onClose();
   return {
     close,
@@ -175,8 +199,15 @@ export async function openSession(
     async call(name, args, callSignal) {
       const request = { method: 'tools/call' as const, params: { name, arguments: args } };
       const options = { ...timing, signal: callSignal };
-      const result = await client.request(request, types.ResultSchema, options);
-      return isObject(result) ? (result as JsonObject) : {};
+      try {
+        const result = await client.request(request, types.ResultSchema, options);
+        return isObject(result) ? (result as JsonObject) : {};
+      } catch (thrown) {
+        // The session ended with it, which alone the SDK tells.
+        throw tooLarge === undefined
+          ? thrown
+          : Object.assign(tooLarge, { code: types.ErrorCode.ConnectionClosed });
+      }
     },
   };
 }

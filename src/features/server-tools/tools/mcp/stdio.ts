@@ -7,9 +7,8 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { isObject, tryParse } from '../../../../lib/json/json.ts';
 import { ownProgram } from '../../../../lib/process/own-program.ts';
 import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guard.ts';
+import { MAX_MESSAGE_BYTES, MessageTooLarge } from './bounded-messages.ts';
 
-/** A server that sends a larger message is ended. */
-const MAX_MESSAGE_BYTES = 10 * 1024 * 1024;
 /** A server that sends requests and does not read the answers is ended when so much waits for it. */
 const MAX_UNREAD_BYTES = 32 * 1024 * 1024;
 /** Milliseconds: longer than a guard takes to end its program. */
@@ -129,7 +128,7 @@ export class GuardedStdio implements Transport {
     if (this.#size <= MAX_MESSAGE_BYTES) return;
     this.#pieces = [];
     this.#size = 0;
-    this.onerror?.(new Error(`it sent a message of more than ${MAX_MESSAGE_BYTES} bytes`));
+    this.onerror?.(new MessageTooLarge());
     void this.close();
   }
 
