@@ -28,6 +28,14 @@ export function offeredFor(
   };
 }
 
+const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
+
+/** The type of an image that models read, as it is registered; undefined: something else. */
+export function imageType(written: string): string | undefined {
+  const type = written.split(';')[0]!.trim().toLowerCase().replace('image/jpg', 'image/jpeg');
+  return IMAGE.test(type) ? type : undefined;
+}
+
 const MAX_REDIRECTS = 3;
 
 /** `content-length` and `content-type` go with the body. */

@@ -13,7 +13,13 @@ import {
   ToolError,
   type ToolOutcome,
 } from '../../tool.ts';
-import { fetchWithin, offeredFor, type Revealable, revealed } from '../configured-tool.ts';
+import {
+  fetchWithin,
+  imageType,
+  offeredFor,
+  type Revealable,
+  revealed,
+} from '../configured-tool.ts';
 
 export interface HttpToolOptions {
   readonly name: string;
@@ -42,7 +48,6 @@ const NOT_CONNECTED = wordSet(`
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'PUT']);
 const isRepeatable = ({ method }: HttpToolOptions) => IDEMPOTENT.has(method.toUpperCase());
 const TEXT = /^(?:text\/|application\/(?:.*\+)?(?:json|xml|yaml|x-yaml|javascript|x-ndjson)$)/;
-const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
 const ERROR_TEXT = 2000;
 
 export function httpTool(options: HttpToolOptions): ServerTool {
@@ -134,13 +139,14 @@ async function outcome(response: Response, options: HttpToolOptions): Promise<To
   const type = mime.trim().toLowerCase();
   const { bytes, truncated } = await readUpTo(response.body, options.maxBytes);
   const log = { status: response.status, bytes: bytes.length, truncated };
-  if (response.ok && IMAGE.test(type) && !truncated) {
+  const mediaType = imageType(type);
+  if (response.ok && mediaType !== undefined && !truncated) {
     const data = Buffer.from(bytes).toString('base64');
     return {
       ok: true,
-      payload: { status: response.status, mediaType: type },
-      text: `(an image, ${type})`,
-      media: [{ type: 'media', media: 'image', source: { type: 'base64', mediaType: type, data } }],
+      payload: { status: response.status, mediaType },
+      text: `(an image, ${mediaType})`,
+      media: [{ type: 'media', media: 'image', source: { type: 'base64', mediaType, data } }],
       log,
     };
   }

@@ -1,11 +1,13 @@
 /** Converts the tools and results of MCP servers: names, schemas, content. Pure. */
 
+import { sourceOfUrl } from '../../../../conversation/media-source.ts';
 import type { MediaBlock } from '../../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.ts';
 import { text as textOf } from '../../../../lib/json/typed-reads.ts';
 import { anyExactGlob } from '../../../../lib/text/glob.ts';
 import { sha256Hex } from '../../../../lib/text/sha256.ts';
 import type { ToolOutcome } from '../../tool.ts';
+import { imageType } from '../configured-tool.ts';
 
 /** A tool as its server declares it. */
 export interface McpTool {
@@ -21,7 +23,6 @@ export interface McpTool {
 const NAME_LENGTH = 64;
 /** Characters of one result that the model gets. */
 const MAX_TEXT = 200_000;
-const IMAGE = /^image\/(?:png|jpeg|gif|webp)$/;
 const AUDIO = /^audio\/[\w.+-]+$/;
 
 /**
@@ -51,6 +52,7 @@ export function readTools(
   skipped: (tool: string, why: string) => void,
 ): readonly McpTool[] {
   if (!Array.isArray(list)) return [];
+  const names = new Set<string>();
   return (list as readonly Json[]).flatMap((entry, at): readonly McpTool[] => {
     const skip = (tool: string, why: string) => {
       skipped(tool.slice(0, 200), why);
@@ -62,6 +64,8 @@ export function readTools(
     if (typeof name !== 'string' || name === '') return skip(place, 'it has no name');
     if (!isObject(inputSchema)) return skip(name, 'it has no inputSchema');
     if (inputSchema.type !== 'object') return skip(name, 'its inputSchema lacks "type": "object"');
+    if (names.has(name)) return skip(name, 'another tool of the list has its name');
+    names.add(name);
     const texts = { title: textOf(title), description: textOf(description) };
     const hints = isObject(annotations) ? annotations : {};
     // https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
@@ -81,13 +85,14 @@ export const isAllowed = (name: string, globs: readonly string[] | undefined): b
 export function mcpOutcome(tool: string, result: JsonObject): ToolOutcome {
   const parts: string[] = [];
   const media: MediaBlock[] = [];
-  for (const block of Array.isArray(result.content) ? result.content : []) {
-    if (!isObject(block)) continue;
-    const found = readBlock(block);
+  for (const block of oneOrMore(result.content)) {
+    const found =
+      typeof block === 'string' ? { text: block } : isObject(block) ? readBlock(block) : {};
     if (found.text !== undefined && found.text !== '') parts.push(found.text);
     if (found.media !== undefined) media.push(found.media);
   }
-  const data = result.structuredContent;
+  // Until version 2024-10-07 of the protocol a result was `toolResult`.
+  const data = result.structuredContent ?? result.toolResult ?? undefined;
   // Servers should repeat the structured content as text; some send no text at all.
   if (parts.length === 0 && data !== undefined) parts.push(JSON.stringify(data));
   const text = cut(parts.join('\n\n'));
@@ -103,6 +108,10 @@ export function mcpOutcome(tool: string, result: JsonObject): ToolOutcome {
     ...(media.length > 0 ? { media } : {}),
   };
 }
+
+/** Servers without an SDK write the one text, or the one block, that they have. */
+const oneOrMore = (content: Json | undefined): readonly Json[] =>
+  Array.isArray(content) ? content : content == null ? [] : [content];
 
 interface ContentPart {
   readonly text?: string;
@@ -136,18 +145,27 @@ function readResource(resource: JsonObject): ContentPart {
   return found.media === undefined ? found : { ...found, text: `Resource ${uri}:` };
 }
 
-/** Images and audio as media; other bytes as a description, since a model cannot read them. */
-function binary(data: string | undefined, mediaType: string, name: string): ContentPart {
-  if (data === undefined) return {};
-  const media = IMAGE.test(mediaType) ? 'image' : AUDIO.test(mediaType) ? 'audio' : undefined;
+/**
+ * Images and audio as media; other bytes as a description, since a model cannot read them. Some servers write a data URL,
+ * and base64 in lines (Python's `encodebytes`), which vendors refuse.
+ */
+function binary(written: string | undefined, declared: string, name: string): ContentPart {
+  if (written === undefined) return { text: `(${name} has no data)` };
+  const url = sourceOfUrl(written);
+  const of = url.type === 'base64' ? url : { mediaType: declared, data: written };
+  const data = /\s/.test(of.data) ? of.data.replace(/\s+/g, '') : of.data;
+  const image = imageType(of.mediaType);
+  const media = image !== undefined ? 'image' : AUDIO.test(of.mediaType) ? 'audio' : undefined;
   if (media === undefined) {
     const size = Math.floor((data.length * 3) / 4);
-    return { text: `(${name} is ${mediaType || 'binary data'}, ${size} bytes)` };
+    return { text: `(${name} is ${of.mediaType || 'binary data'}, ${size} bytes)` };
   }
+  const mediaType = image ?? of.mediaType;
   return { media: { type: 'media', media, source: { type: 'base64', mediaType, data } } };
 }
 
 function cut(text: string): string {
-  if (text.length <= MAX_TEXT) return text;
+  // Half a pair of surrogates is no text to vendors.
+  if (text.length <= MAX_TEXT) return text.toWellFormed();
   return `${text.slice(0, MAX_TEXT).toWellFormed()}\n[cut off after ${MAX_TEXT} characters]`;
 }

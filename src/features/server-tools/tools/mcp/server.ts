@@ -82,7 +82,7 @@ export class McpServer {
         const isUnknown = tool.repeatable !== true && isAnswerLost(thrown);
         const hint = isUnknown ? ` ${OUTCOME_UNKNOWN}` : '';
         throw new ToolError(`The MCP server "${this.name}" failed: ${reasonText(thrown)}.${hint}`, {
-          retryable: !isUnknown && codeOf(thrown) !== INVALID_PARAMS,
+          retryable: !isUnknown && !FINAL.has(codeOf(thrown)),
           cause: thrown,
         });
       }
@@ -212,7 +212,8 @@ export class McpServer {
   }
 }
 
-const INVALID_PARAMS = -32602;
+/** The arguments are wrong (JSON-RPC), or the operator's key is: the same call fails again. */
+const FINAL: ReadonlySet<unknown> = new Set([-32602, 401, 403]);
 const codeOf = (thrown: unknown) => (thrown as { code?: unknown } | null)?.code;
 /** The runtime's codes are strings (`ECONNRESET`, `ConnectionRefused`), those of HTTP and JSON-RPC numbers. */
 const unreachable = (thrown: unknown) => typeof codeOf(thrown) === 'string';
@@ -252,9 +253,13 @@ const SESSION_LOST =
 
 /** The error's message on one line, without the SDK's prefix. */
 function reasonText(thrown: unknown): string {
+  if (thrown instanceof Error && thrown.name === 'ZodError') {
+    return 'it answered with what is no message of the protocol';
+  }
   const message = messageOf(thrown);
   return message
     .replace(/^MCP error -?\d+: /, '')
+    .replace(/^Streamable HTTP error: Error POSTing to endpoint:/, `status ${codeOf(thrown)}:`)
     .replace(/\s+/g, ' ')
     .replace(/\.$/, '')
     .slice(0, 500);

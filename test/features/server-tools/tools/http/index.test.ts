@@ -150,6 +150,8 @@ const answers: Record<string, () => Response | Promise<Response>> = {
   '/json': () => Response.json({ ok: 1 }),
   '/text': () => new Response('hello'),
   '/long': () => new Response('x'.repeat(5000), { headers: { 'content-type': 'text/plain' } }),
+  '/jpg': () =>
+    new Response(new Uint8Array([255, 216]), { headers: { 'content-type': 'image/jpg' } }),
   '/png': () =>
     new Response(new Uint8Array([137, 80]), { headers: { 'content-type': 'image/png' } }),
   '/zip': () =>
@@ -290,6 +292,7 @@ describe('one call', () => {
         source: { type: 'base64', mediaType: 'image/png', data: 'iVA=' },
       },
     ]);
+    expect(await call('/jpg')).toMatchObject({ media: [{ source: { mediaType: 'image/jpeg' } }] });
     await expect(call('/zip')).rejects.toThrow('application/zip');
   });
 

@@ -5,7 +5,11 @@ import { tmpdir } from 'node:os';
 import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import { Server } from '@modelcontextprotocol/sdk/server/index.js';
 import { CallToolRequestSchema, ListToolsRequestSchema } from '@modelcontextprotocol/sdk/types.js';
-import type { ServerTool, ToolContext } from '../../../../../src/features/server-tools/tool.ts';
+import type {
+  ServerTool,
+  ToolContext,
+  ToolError,
+} from '../../../../../src/features/server-tools/tool.ts';
 import { type Dial, openSession } from '../../../../../src/features/server-tools/tools/mcp/dial.ts';
 import {
   type McpToolsServer,
@@ -418,6 +422,31 @@ describe('a server behind an address', () => {
     const tool = named(tools.tools, 'mcp__fake__good');
     await expect(tool.run({}, context())).rejects.toThrow('no such colour');
     expect(state.opened).toBe(1);
+    await stop();
+  });
+
+  test.each([401, 403])(
+    'the key is refused (%d): the model hears so, and not to repeat the call',
+    async (status) => {
+      const { state, url, stop } = forgetful(() => new Response('no such token', { status }));
+      const { tools } = start({ command: undefined, url });
+      await tools.ready(signal());
+      state.session = 'second';
+      const run = named(tools.tools, 'mcp__fake__good').run({}, context());
+      const thrown = (await run.catch((error: unknown) => error)) as ToolError;
+      expect(thrown.message).toBe(`The MCP server "fake" failed: status ${status}: no such token.`);
+      expect(thrown.retryable).toBe(false);
+      await stop();
+    },
+  );
+
+  test('an answer that is none is told in words, not as a list of what a parser expected', async () => {
+    const { state, url, stop } = forgetful(() => new Response());
+    const { tools } = start({ command: undefined, url });
+    await tools.ready(signal());
+    state.result = null as never;
+    const run = named(tools.tools, 'mcp__fake__good').run({}, context());
+    await expect(run).rejects.toThrow('it answered with what is no message of the protocol.');
     await stop();
   });
 

@@ -95,6 +95,39 @@ describe('results', () => {
     expect(outcome(image).text).toBe('');
   });
 
+  const PNG = { type: 'image', mimeType: 'image/png', data: 'AAAA' };
+  test.each([
+    ['a type in capitals', { ...PNG, mimeType: 'IMAGE/PNG' }, 'image/png'],
+    ['a type with parameters', { ...PNG, mimeType: 'image/png; name="a.png"' }, 'image/png'],
+    ['image/jpg', { ...PNG, mimeType: 'image/jpg' }, 'image/jpeg'],
+    ['a data URL', { ...PNG, data: 'data:image/webp;base64,AAAA' }, 'image/webp'],
+    [
+      'a data URL in place of the type',
+      { type: 'image', data: 'data:image/gif;base64,AAAA' },
+      'image/gif',
+    ],
+    ['base64 in lines', { ...PNG, data: 'AA\nAA\r\n' }, 'image/png'],
+  ])('an image with %s is one that vendors take', (_, block, mediaType) => {
+    const source = { type: 'base64', mediaType, data: 'AAAA' };
+    expect(outcome(block).media).toEqual([{ type: 'media', media: 'image', source } as never]);
+  });
+
+  test.each([
+    ['a text alone', { content: 'plain' }, 'plain'],
+    ['a block alone', { content: { type: 'text', text: 'one' } }, 'one'],
+    ['texts without blocks', { content: ['a', 'b'] }, 'a\n\nb'],
+    ['the result of the first version', { toolResult: { x: 1 } }, '{"x":1}'],
+    ['no structured content', { content: [], structuredContent: null }, '(no content)'],
+    [
+      'an image without data',
+      { content: [{ type: 'image', mimeType: 'image/png' }] },
+      '(this image has no data)',
+    ],
+    ['half a pair of surrogates', { content: [{ type: 'text', text: 'a\ud800' }] }, 'a\ufffd'],
+  ])('%s is not lost', (_, result, text) => {
+    expect(mcpOutcome('t', result as never).text).toBe(text);
+  });
+
   test('resources, other bytes, links and unknown blocks become text', () => {
     const text = outcome(
       { type: 'resource', resource: { uri: 'f:/a', text: 'inside' } },
