@@ -23,7 +23,9 @@ export interface Environment {
    * name `$RCC_TOOL_TEXT_LIMIT` counts where it is not set.
    */
   readonly toolTextLimit: number | undefined;
-  /** Whether the usual variables name a proxy for URLs of this scheme (`https:`). */
+  /** The proxy that the usual variables name for URLs of this scheme (`https:`), as fetch reads them. */
+  proxyFor(scheme: string): string | undefined;
+  /** Whether there is one. */
   proxies(scheme: string): boolean;
   /** Whether `no_proxy` excepts this host from every proxy. */
   noProxy(host: string): boolean;
@@ -44,6 +46,12 @@ export function environmentFrom(
     ''
   ).trim();
   const force = variable('FORCE_COLOR');
+  const either = (name: string) => variable(name) ?? variable(name.toUpperCase());
+  const proxyFor = (scheme: string) => {
+    // For all schemes; one that speaks SOCKS counts for nothing there.
+    const all = either('all_proxy');
+    return either(`${scheme.slice(0, -1)}_proxy`) ?? (/^socks/i.test(all ?? '') ? undefined : all);
+  };
   return {
     variable,
     userHome,
@@ -51,14 +59,13 @@ export function environmentFrom(
     configPath: variable('HOPGATE_CONFIG'),
     configHome: variable('XDG_CONFIG_HOME') ?? join(userHome, '.config'),
     toolTextLimit: /^\d{1,9}$/.test(limit) ? Number(limit) : undefined,
-    proxies: (scheme) => {
-      const name = `${scheme.slice(0, -1)}_proxy`;
-      return (variable(name) ?? variable(name.toUpperCase())) !== undefined;
-    },
+    proxyFor,
+    proxies: (scheme) => proxyFor(scheme) !== undefined,
     noProxy: (host) =>
-      (variable('no_proxy') ?? variable('NO_PROXY') ?? '')
-        .split(',')
-        .map((one) => one.trim().replace(/^\*?\./, ''))
+      (either('no_proxy') ?? '')
+        .toLowerCase()
+        .split(/[\s,]+/)
+        .map((one) => one.replace(/^\*?\./, ''))
         .some((one) => one === '*' || (one !== '' && `.${host}`.endsWith(`.${one}`))),
     color:
       force === undefined

@@ -8,11 +8,11 @@ import { NoDescriptor, TargetError } from './target-error.ts';
 
 // The server cannot be reached, and will not be a moment later.
 const UNREACHED =
-  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
+  /^(?:ECONNREFUSED|ENOTFOUND|EAI_|EHOSTUNREACH|ENETUNREACH|ETIMEDOUT|ConnectionRefused|FailedToOpenSocket|DNS|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS|UnsupportedProxyProtocol|ERR_PROXY_TUNNEL)/;
 
-// Of these, what no waiting mends: nothing listens there, the name or the certificate is wrong.
+// Of these, what no waiting mends: nothing listens there, the name, the certificate or the proxy is wrong.
 const LASTING =
-  /^(?:ECONNREFUSED|ENOTFOUND|ConnectionRefused|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS)/;
+  /^(?:ECONNREFUSED|ENOTFOUND|ConnectionRefused|CERT_|UNABLE_TO|DEPTH_|SELF_SIGNED|ERR_TLS|UnsupportedProxyProtocol)/;
 
 // It was reached, and hung up.
 const CLOSED: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE']);
@@ -51,12 +51,20 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
     known !== undefined && CLOSED.has(known)
       ? 'closed the connection before it answered'
       : 'could not be reached';
-  const words = `Provider ${provider} ${what} (${known ?? 'no connection'}).`;
+  const proxy = proxyWords(known, thrown);
+  const words = `Provider ${provider} ${what}${proxy} (${known ?? 'no connection'}).`;
   if (known === undefined || !UNREACHED.test(known))
     return new GatewayError('upstream', words, cause);
   // The client would only wait for what somebody has to start or set right.
   const waits = { ...cause, ...(LASTING.test(known) ? { retryable: false } : {}) };
   return new TargetError('elsewhere', 'upstream', words, waits);
+}
+
+/** What stands between is not the vendor: its refusal is told as its own. */
+function proxyWords(code: string | undefined, thrown: unknown): string {
+  if (code === 'UnsupportedProxyProtocol') return ': its proxy must speak HTTP, not SOCKS';
+  const { status } = thrown as { status?: unknown };
+  return code === 'ERR_PROXY_TUNNEL' ? `: its proxy answered with status ${status}` : '';
 }
 
 /** The limit on open files that has been reached: the system reports what fails then as another error. */

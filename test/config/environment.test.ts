@@ -58,6 +58,8 @@ describe('environment', () => {
     ['llm.example', 1],
     ['.example, other', 1],
     ['*.example', 1],
+    ['LLM.Example', 1],
+    ['other llm.example', 1],
     ['other', 0],
     ['m.example', 0],
   ])('no_proxy=%p: check warns of a proxy that is not used: %p', (list, wanted) => {
@@ -70,6 +72,21 @@ describe('environment', () => {
         wanted,
       );
     }
+  });
+
+  test.each([
+    [{}, undefined],
+    [{ https_proxy: 'http://a' }, 'http://a'],
+    [{ HTTPS_PROXY: 'http://a', ALL_PROXY: 'http://b' }, 'http://a'],
+    [{ http_proxy: 'http://a' }, undefined],
+    [{ ALL_PROXY: 'http://b' }, 'http://b'],
+    [{ all_proxy: 'http://b', ALL_PROXY: 'http://c' }, 'http://b'],
+    // What many have in their shells, beside the two others; fetch passes over it.
+    [{ all_proxy: 'socks5://127.0.0.1:1080' }, undefined],
+  ])('%j: the proxy for https is %p', (variables, proxy) => {
+    const environment = environmentFrom({ HOME: '/h', ...variables });
+    expect(environment.proxyFor('https:')).toBe(proxy);
+    expect(environment.proxies('https:')).toBe(proxy !== undefined);
   });
 
   test('only a leading ~ is the home', () => {

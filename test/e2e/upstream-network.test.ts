@@ -173,9 +173,9 @@ describe('a proxy', () => {
     return { url: `http://127.0.0.1:${server.port}`, seen: received };
   }
 
-  test('the proxy named in the environment is used', async () => {
+  test.each(['http_proxy', 'ALL_PROXY'])('the proxy that %s names is used', async (variable) => {
     const { url, seen: received } = proxy();
-    const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1' }, { http_proxy: url });
+    const gateway = await gatewayTo({ base_url: 'http://vendor.test/v1' }, { [variable]: url });
     expect(await (await ask(gateway)).json()).toEqual(REPLY);
     expect(received).toEqual(['POST http://vendor.test/v1/chat/completions HTTP/1.1']);
   });

@@ -22,6 +22,19 @@ test.each([
 });
 
 test.each([
+  ['ERR_PROXY_TUNNEL', 'its proxy answered with status 407', undefined],
+  ['UnsupportedProxyProtocol', 'its proxy must speak HTTP, not SOCKS', false],
+] as const)(
+  'a proxy that does not let through is told apart from the vendor: %s',
+  (code, what, retryable) => {
+    const error = connectionError('p', Object.assign(failure(code), { status: 407 }));
+    expect(error.message).toBe(`Provider p could not be reached: ${what} (${code}).`);
+    expect(remedyForError(error)).toBe('elsewhere');
+    if (retryable !== undefined) expect(error.retryable).toBe(retryable);
+  },
+);
+
+test.each([
   ['http', 'Provider p speaks plain HTTP on this port; use http:// (base_url).'],
   ['https', 'Provider p speaks TLS on this port; use https:// (base_url).'],
 ] as const)('the wrong scheme (%s): the next target is asked at once', (speaks, words) => {

@@ -154,12 +154,11 @@ function selectedProviders({ text }: Invocation, names: readonly string[]): read
 }
 
 /** The proxy that fetch takes from the environment for this URL. */
-function proxyFor(baseUrl: string, { variable, noProxy }: Environment): string | undefined {
-  const either = (name: string) => variable(name.toLowerCase()) ?? variable(name);
+function proxyFor(baseUrl: string, { proxyFor, noProxy }: Environment): string | undefined {
   if (!URL.canParse(baseUrl)) return undefined;
   const { protocol, hostname } = new URL(baseUrl);
   if (noProxy(hostname)) return undefined;
-  return either(protocol === 'https:' ? 'HTTPS_PROXY' : 'HTTP_PROXY');
+  return proxyFor(protocol);
 }
 
 const MARKS = {
