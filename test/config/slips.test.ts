@@ -55,6 +55,30 @@ describe('a YAML error is reported once, at its position', () => {
   });
 });
 
+describe('a key with what stood around it', () => {
+  test.each([
+    ['"sk-a"', 'a key stands in quotation marks, which is sent with it'],
+    ["'sk-a'", 'a key stands in quotation marks, which is sent with it'],
+    [' sk-a', 'a key begins or ends with a blank, which is sent with it'],
+    ['sk-a ', 'a key begins or ends with a blank, which is sent with it'],
+    ['sk-"a', undefined],
+    ['"', undefined],
+  ])('%j', (key, message) => {
+    const warned = (text: string, name: string) => {
+      const result = parse(text, { [name]: key });
+      if (!result.ok) throw new Error(JSON.stringify(result.problems));
+      return result.warnings.map((one) => [one.path, one.message]);
+    };
+    const at = (path: string) => (message === undefined ? [] : [[path, message]]);
+    expect(warned('providers:\n  deepseek: { keys: ["${K}"] }\n', 'K')).toEqual(
+      at('providers.deepseek.keys[0]'),
+    );
+    expect(warned('providers: { deepseek: {} }\n', 'DEEPSEEK_API_KEY')).toEqual(
+      at('providers.deepseek'),
+    );
+  });
+});
+
 describe('variables without braces', () => {
   test.each([
     ['keys: ["$ZHIPU_API_KEY"]'],

@@ -382,9 +382,29 @@ function resolveKeys(
   path: Path,
   findings: Findings,
 ): readonly Secret[] {
-  if (own.keys !== undefined) return own.keys;
-  const key = keyFromEnvironment(preset?.variables ?? [], { path, environment, findings });
-  return key === undefined ? [] : [key];
+  const keysFromEnvironment = () => {
+    const key = keyFromEnvironment(preset?.variables ?? [], { path, environment, findings });
+    return key === undefined ? [] : [key];
+  };
+  const keys = own.keys ?? keysFromEnvironment();
+  for (const [index, key] of keys.entries()) {
+    const why = oddEnds(key.reveal());
+    if (why === undefined) continue;
+    const message = `a key ${why}, which is sent with it`;
+    findings.warnings.push(
+      own.keys === undefined
+        ? { path, message, key: true }
+        : { path: [...path, 'keys', index], message },
+    );
+  }
+  return keys;
+}
+
+/** What `docker run --env-file` and shells leave around a value that was written for a YAML file. */
+function oddEnds(key: string): string | undefined {
+  if (key.trim() !== key) return 'begins or ends with a blank';
+  const isQuoted = key.length > 1 && key[0] === key.at(-1) && /["']/.test(key[0]!);
+  return isQuoted ? 'stands in quotation marks' : undefined;
 }
 
 /** Whether a server is on this machine or in its network, where servers usually want no key. */
