@@ -137,6 +137,8 @@ export const PROFILE_FACTS = {
   temperatureWithTopP: flag('Messages: accepts temperature and top_p in one request.'),
   // Any number; the first ones are sent.
   maxStops: atLeast(0, 'How many stop sequences the vendor accepts.'),
+  // Any number; tools of the client go before those of the gateway.
+  maxTools: atLeast(1, 'How many tools the vendor accepts.'),
   // True.
   samplingWhileThinking: flag(
     'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',

@@ -33,11 +33,13 @@ export interface OfferedTool {
 export interface Offer {
   /** In the order of the registry. */
   readonly tools: readonly OfferedTool[];
+  /** How many tools found no room beside the client's: the target takes no more. */
+  readonly leftOut: number;
   /** By the function's name, or by an alias that no other tool uses. */
   byName(name: string): OfferedTool | undefined;
 }
 
-export const EMPTY_OFFER: Offer = { tools: [], byName: () => undefined };
+export const EMPTY_OFFER: Offer = { tools: [], leftOut: 0, byName: () => undefined };
 
 /** Where the tools of a request stand: as the client declared them. */
 export type Declared = Pick<Conversation, 'tools' | 'origin'>;
@@ -88,12 +90,19 @@ export function offerFor(
   };
   const tools: OfferedTool[] = [];
   const names = new Map<string, OfferedTool>();
+  let room = (target.profile.maxTools ?? Number.POSITIVE_INFINITY) - original.tools.length;
+  let leftOut = 0;
   for (const tool of registry.tools) {
     const declared = tool.hosted === undefined ? undefined : hosted.get(tool.hosted);
     if (declared !== undefined && isNative(declared.name, target, original)) continue;
     if (declared === undefined && !isWanted(tool, original, isCalled)) continue;
     const name = freeName(tool.name, taken, declared !== undefined);
     if (name === undefined) continue;
+    // With one tool too many, the vendor would refuse every request of every client.
+    if (declared === undefined && tool.pinned !== true && --room < 0) {
+      leftOut++;
+      continue;
+    }
     const offered = offeredAs(tool, name, declared);
     tools.push(offered);
     names.set(name, offered);
@@ -101,7 +110,8 @@ export function offerFor(
       if (!taken.has(alias) && !names.has(alias)) names.set(alias, offered);
     }
   }
-  return tools.length === 0 ? EMPTY_OFFER : { tools, byName: (name) => names.get(name) };
+  if (tools.length + leftOut === 0) return EMPTY_OFFER;
+  return { tools, leftOut, byName: (name) => names.get(name) };
 }
 
 function freeName(name: string, taken: ReadonlySet<string>, declared: boolean): string | undefined {
@@ -171,6 +181,9 @@ export function inject(
   offer: Offer,
   options: InjectOptions,
 ): Conversation {
+  if (offer.leftOut > 0 && !options.last) {
+    options.notes.addOnce('tool_dropped', '/tools', `${offer.leftOut} of the gateway`);
+  }
   if (offer.tools.length === 0) return conversation;
   const tools = injectTools(conversation.tools, offer, options);
   const settings = injectChoice(conversation.settings, offer, options);

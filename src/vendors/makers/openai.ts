@@ -22,6 +22,8 @@ export const OPENAI_FACTS = {
   fileIds: true,
   temperature: { min: 0, max: 2 },
   maxStops: 4,
+  // "Invalid 'tools': array too long. Expected an array with maximum length 128" (HybridAIOne/hybridclaw#1534)
+  maxTools: 128,
   // Markup without its channel marks, and calls as JSON in the middle of prose.
   leakFamilies: ['harmony', 'json'],
   errors: ERRORS,

@@ -225,6 +225,39 @@ describe('tools that fail', () => {
   });
 });
 
+describe('a vendor that takes so many tools', () => {
+  const own = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({
+      type: 'function',
+      function: { name: `own_${at}`, parameters: { type: 'object', properties: {} } },
+    }));
+  test.each([
+    [0, 4, ['t0', 't1', 't2', 't3'], 0],
+    [2, 4, ['t0', 't1', 't2'], 1],
+    [5, 4, [], 4],
+    // The client's own are its own affair.
+    [7, 4, [], 4],
+  ])(
+    'the client has %i, the gateway %i: it offers what fits',
+    async (count, more, offered, left) => {
+      const tools = Array.from({ length: more }, (_, at) => fakeTool(`t${at}`));
+      const response = await exchange({
+        client: 'openai-chat',
+        body: { ...ask, tools: own(count) },
+        tools,
+        upstream: target('openai-chat', { maxTools: 5 }),
+        hops: [{ say: [{ text: 'Hello.' }] }],
+      });
+      const sent = (response.bodies[0]!.tools ?? []) as readonly { function: { name: string } }[];
+      const names = sent.map((tool) => tool.function.name);
+      expect(names.filter((name) => name.startsWith('own_'))).toHaveLength(count);
+      expect(names.filter((name) => !name.startsWith('own_'))).toEqual(offered);
+      const dropped = response.notes.all.filter(({ name }) => name === 'tool_dropped');
+      expect(dropped.map(({ what }) => what)).toEqual(left === 0 ? [] : [`${left} of the gateway`]);
+    },
+  );
+});
+
 describe('a selective tool', () => {
   const selective = () =>
     fakeTool('web_search', {
