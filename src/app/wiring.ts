@@ -2,15 +2,17 @@
 
 import { join, resolve } from 'node:path';
 import type { AdminOptions } from '../admin/plugin.ts';
+import type { Codec, EmbedMethod } from '../codecs/codec.ts';
 import { codexModels } from '../codecs/openai-responses/codex-models.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import type { Asked } from '../codecs/serve.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import { mayGetVendorIds } from '../conversation/vendor-ids.ts';
 import type { Operation } from '../endpoints/batches/operations.ts';
 import { createBatches } from '../endpoints/batches/pipeline.ts';
-import type { Endpoint } from '../endpoints/endpoint.ts';
+import { type Endpoint, embeddingsBy } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
 import { IssuedIds, NamedIds } from '../features/vendor-ids/index.ts';
@@ -337,6 +339,16 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     isForm(headers)
       ? formSource(request, headers, config().limits.formBytes, connections, key)
       : undefined;
+  const atEndpoint = (endpoint: Endpoint) => {
+    const { name } = endpoint;
+    const onRefused = endpointRefused(name);
+    const options = { goesOn: true, entry: name, formOf };
+    return receive(
+      { ...receiving, onRefused },
+      (exchange) => endpoints(exchange, endpoint),
+      options,
+    );
+  };
   const countTokens = createTokenCounter({
     protocols: CODECS,
     services,
@@ -400,17 +412,10 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     health,
     /** The gateway with all features. The exchange goes on behind the response. */
     serve,
-    serveEndpoint(request: Request, endpoint: Endpoint) {
-      const { name } = endpoint;
-      const refused = endpointRefused(name);
-      const options = { goesOn: true, entry: name, formOf };
-      const handle: Gateway = (exchange) => endpoints(exchange, endpoint);
-      return receive(
-        { ...receiving, onRefused: refused },
-        handle,
-        options,
-      )(request, CODECS['openai-chat']);
-    },
+    embed: (request: Request, codec: Codec, asked: Asked, method: EmbedMethod) =>
+      atEndpoint(embeddingsBy(method))(request, codec, asked),
+    serveEndpoint: (request: Request, endpoint: Endpoint) =>
+      atEndpoint(endpoint)(request, CODECS['openai-chat']),
     serveOperation(request: Request, operation: Operation, id: string) {
       const { name, api } = operation;
       const isAnthropic =

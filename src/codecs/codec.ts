@@ -104,6 +104,9 @@ export interface Digest {
 
 export type { ModelEntry };
 
+/** The methods of Google's models that make vectors. */
+export type EmbedMethod = 'batchEmbedContents' | 'embedContent' | 'predict';
+
 /** A request whose model and method are in its URL: the address, and the body as the API takes it. */
 export interface AddressedRequest {
   readonly path: string;
@@ -142,7 +145,7 @@ export interface Codec {
   addressed?(
     body: Uint8Array | ByteList,
     model: string,
-    kind: 'whole' | 'stream' | 'count',
+    kind: 'whole' | 'stream' | 'count' | EmbedMethod,
   ): AddressedRequest;
 
   /**

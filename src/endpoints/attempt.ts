@@ -1,6 +1,6 @@
 /** One try of an endpoint's request at one target: sends it, and reads until the answer has begun. */
 
-import type { AskedUsage } from '../codecs/codec.ts';
+import type { AskedUsage, Codec } from '../codecs/codec.ts';
 import type { TryAccount, TryStart } from '../conversation/account/payer.ts';
 import { asGatewayError, departure, GatewayError, isClientGone } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
@@ -10,6 +10,7 @@ import { readRefusal } from '../gateway/read-refusal.ts';
 import { bodyAskingForUsage } from '../gateway/tries/asked-usage.ts';
 import { endFailedTry, endOf } from '../gateway/tries/try-account.ts';
 import type { FailedOutcome } from '../gateway/types.ts';
+import { wholeBytes } from '../lib/bytes/byte-list.ts';
 import { withoutMembers } from '../lib/json/body-members.ts';
 import { Abort, type AbortGuard } from '../lib/loop/abort.ts';
 import type { RoutedTarget } from '../routing/index.ts';
@@ -19,10 +20,15 @@ import type { Lease } from '../upstream/health/place.ts';
 import type { RequestStream } from '../upstream/transport.ts';
 import type { UpstreamCall } from '../upstream/upstream.ts';
 import { beginAnswer } from './begin-answer.ts';
-
+import {
+  type EmbeddingForm,
+  type EmbeddingTry,
+  embeddingBody,
+  embeddingTry,
+  isGoogle,
+} from './embeddings.ts';
 import { type Endpoint, whyNot } from './endpoint.ts';
 import { withoutMedia } from './media.ts';
-
 import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from './types.ts';
 
 /** Never rejects: whatever goes wrong is a failed outcome that says what may be tried next. */
@@ -34,8 +40,12 @@ export async function attempt(
   refusals: readonly GatewayError[] = [],
 ): Promise<AnswerOutcome | FailedOutcome> {
   const { exchange, endpoint, request, services, session, summary, secrets } = running;
-  const { protocol } = exchange;
   const { target } = routed;
+  const embedding =
+    endpoint.name === 'embeddings'
+      ? embeddingTry(routed, endpoint.form ?? 'embeddings')
+      : undefined;
+  const protocol = targetProtocol(running, routed);
   const notes = new Notes();
   const wrong = unserved(routed, endpoint);
   if (wrong !== undefined) {
@@ -50,7 +60,12 @@ export async function attempt(
   let isSent = false;
   try {
     if (abort.aborted) throw departure(exchange.signal);
-    const { body, recorded: shown, hides } = await sentBody(running, target, notes, refusals);
+    const {
+      recorded: shown,
+      hides,
+      ...sent
+    } = await sentBody(running, target, notes, refusals, embedding);
+    const { body, path, query } = addressed(running, target, sent.body, embedding?.sent);
     call = await upstream.acquire(abort, lease, session);
     paid = await (request.beginTry === undefined
       ? running.account?.beginTry(startOf(running, target, call.key.label, number))
@@ -62,14 +77,15 @@ export async function attempt(
     const { recording } = summary;
     const answer = await upstream
       .sendRequest(call, {
-        path: endpoint.path,
+        path,
+        query,
         search: exchange.search,
         method: request.method,
         ...(body !== undefined && { body }),
         contentType: request.contentType,
         clientHeaders: exchange.headers,
         owner: exchange.owner,
-        sameProtocol: true,
+        sameProtocol: isSame(exchange, routed),
         stream: request.stream,
         abort,
         trace: exchange.trace,
@@ -96,7 +112,7 @@ export async function attempt(
     request.onStatus?.(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {
-      const asked = { protocol, model: request.model };
+      const asked = { protocol: exchange.protocol, model: request.model };
       const { routeName } = running;
       const about = {
         request: asked,
@@ -132,6 +148,8 @@ export async function attempt(
       paid,
       hides,
       endpoint,
+      embedding,
+      bytes: request.bytes,
       wantsBase64: request.wantsBase64 === true,
     });
   } catch (thrown) {
@@ -161,6 +179,29 @@ function unserved({ provider }: RoutedTarget, endpoint: Endpoint): GatewayError 
   );
 }
 
+/** Of all endpoints, embeddings alone have targets whose protocol is not of the client's API. */
+const isSame = ({ protocol }: RunningEndpoint['exchange'], { provider }: RoutedTarget): boolean =>
+  isGoogle({ protocol: protocol.name }) === isGoogle(provider);
+
+function targetProtocol({ exchange, protocols }: RunningEndpoint, routed: RoutedTarget): Codec {
+  if (isSame(exchange, routed)) return exchange.protocol;
+  return protocols?.[routed.target.protocol] ?? exchange.protocol;
+}
+
+/** Where a request goes: Google's models have it in their own path. */
+function addressed(
+  { endpoint, protocols }: RunningEndpoint,
+  { protocol, model }: Target,
+  body: SentBody['body'],
+  form: EmbeddingForm | undefined,
+): { readonly path: string; readonly query?: string; readonly body: SentBody['body'] } {
+  if (form === undefined || form === 'embeddings' || !(body instanceof Uint8Array)) {
+    return { path: endpoint.path, body };
+  }
+  const { path, query, body: bare } = protocols![protocol].addressed!(body, model, form);
+  return { path, query, body: wholeBytes(bare) };
+}
+
 interface SentBody {
   readonly body: Uint8Array | RequestStream | undefined;
   /** As a record shows it. */
@@ -175,8 +216,13 @@ async function sentBody(
   target: Target,
   notes: Notes,
   refusals: readonly GatewayError[],
+  embedding: EmbeddingTry | undefined,
 ): Promise<SentBody> {
   const body = await request.bodyFor(target);
+  if (embedding !== undefined && body instanceof Uint8Array) {
+    const written = embeddingBody(body, embedding, notes);
+    return { body: written, recorded: () => withoutMedia(written), hides: undefined };
+  }
   if (request.isDefaultModel === true) {
     notes.add('parameter_defaulted', 'model', request.model);
   }

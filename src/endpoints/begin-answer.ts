@@ -3,6 +3,7 @@
 import type { AskedUsage, Codec } from '../codecs/codec.ts';
 import { asGatewayError, GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
+import { estimatedTokens } from '../conversation/usage.ts';
 import { decoded } from '../gateway/response-body.ts';
 import { UpstreamBody } from '../gateway/stream/upstream-body.ts';
 import { SseParser } from '../lib/bytes/sse.ts';
@@ -11,11 +12,12 @@ import type { Abort } from '../lib/loop/abort.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import type { HopRecording } from '../samples/recording.ts';
-import { TargetError } from '../upstream/target-error.ts';
+import { TargetError, tooMuch } from '../upstream/target-error.ts';
 import type { UpstreamAnswer } from '../upstream/transport.ts';
 import type { Upstream, UpstreamCall } from '../upstream/upstream.ts';
 import { maskedError, vendorError } from '../upstream/vendor-error.ts';
 import { EmbeddingFilter, holdsLists } from './embedding-filter.ts';
+import { type EmbeddingTry, embeddingAnswer } from './embeddings.ts';
 import type { Endpoint } from './endpoint.ts';
 import { type ChunkFilter, eventFilters } from './event-filters.ts';
 import { MediaTap } from './media.ts';
@@ -40,6 +42,10 @@ export interface ArrivedAnswer {
   /** Usage that the client does not get. */
   readonly hides: AskedUsage | undefined;
   readonly endpoint: Endpoint;
+  /** The answer is read whole, and written in the client's form. */
+  readonly embedding?: EmbeddingTry | undefined;
+  /** Of the client's request. */
+  readonly bytes: number;
   /** As {@link EndpointRequest.wantsBase64}. */
   readonly wantsBase64: boolean;
 }
@@ -57,16 +63,18 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     recording: recorded && withoutMedia(recorded, headers),
   });
   const type = headers.get('content-type') ?? '';
-  const { endpoint, protocol } = arrived;
+  const { endpoint, protocol, embedding } = arrived;
+  const { bytes: most } = upstream.config.answers;
   const isFile = endpoint.isFile === true;
-  const isStream = !isFile && type.includes('event-stream');
+  const isStream = !isFile && embedding === undefined && type.includes('event-stream');
   const isText = !isFile && !isStream && /json|^text\//i.test(type);
   const opening = isStream ? new StreamOpening(protocol, secrets) : undefined;
-  const first: Uint8Array[] = [];
+  const enough = embedding !== undefined ? most + 1 : isText ? WHOLE_BYTES : 1;
+  let first: Uint8Array[] = [];
   let size = 0;
   try {
     let over = false;
-    while (!over && (opening === undefined ? size < (isText ? WHOLE_BYTES : 1) : opening.isOpen)) {
+    while (!over && (opening === undefined ? size < enough : opening.isOpen)) {
       const more = await source.read();
       over = more === undefined;
       for (const chunk of more ?? []) {
@@ -78,7 +86,15 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     if (opening?.error !== undefined) throw vendorError(target.profile, opening.error);
     const end = isStream ? new StreamEnd(endpoint, protocol) : undefined;
     const usage = new UsageScan();
-    if (over) {
+    if (embedding !== undefined) {
+      if (!over) throw tooMuch(target.provider, 'an answer', most, 'answer_bytes');
+      const given = Buffer.concat(first);
+      checkWhole(arrived, given);
+      const answer = embeddingAnswer(given, embedding, () => estimatedFor(arrived));
+      if (answer === undefined) throw emptyAnswer(target.provider);
+      usage.told = answer.usage;
+      first = [answer.body];
+    } else if (over) {
       if (!isFile) checkWhole(arrived, Buffer.concat(first));
       for (const chunk of first) {
         usage.push(chunk);
@@ -99,6 +115,12 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     source.giveUp(asGatewayError(thrown));
     throw thrown;
   }
+}
+
+/** The tokens of a prompt for a client that reads them, where the vendor does not tell them. */
+function estimatedFor({ notes, bytes }: ArrivedAnswer): number {
+  notes.add('tokens_estimated', 'usage.prompt_tokens', 'the vendor does not tell them');
+  return estimatedTokens(bytes);
 }
 
 /** The recording of a try, which gets no media. */
@@ -151,7 +173,17 @@ class StreamOpening {
 }
 
 /** Members of which an answer has one, however it wraps it. */
-const CONTENT = ['data', 'results', 'text', 'choices', 'output', 'segments'];
+const CONTENT = [
+  'data',
+  'results',
+  'text',
+  'choices',
+  'output',
+  'segments',
+  'embeddings',
+  'embedding',
+  'predictions',
+];
 
 /** Endpoints whose answer is the list `data`: an empty one, as where a filter took all images out, is no answer. */
 const LISTS = /^(?:embeddings|images-)/;

@@ -1,7 +1,9 @@
 /** The endpoints beside the model protocols: which paths they have here and at a vendor. */
 
+import type { EmbedMethod } from '../codecs/codec.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import type { RoutedTarget } from '../routing/index.ts';
+import { isGoogle } from './embeddings.ts';
 
 export interface Endpoint {
   readonly name: EndpointName;
@@ -17,6 +19,8 @@ export interface Endpoint {
   readonly mayBeEmpty?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
   readonly isFile?: boolean;
+  /** The form in which the client asks for vectors; left out: OpenAI's. */
+  readonly form?: EmbedMethod;
   /** Why a provider cannot have it, in words behind "Provider "; undefined: it may. Left out: as {@link whyNot}. */
   whyNot?(provider: RoutedTarget['provider']): string | undefined;
 }
@@ -28,8 +32,18 @@ export function whyNot({ name, protocol, baseUrl }: RoutedTarget['provider']): s
   return `${name} speaks ${protocol}`;
 }
 
+/** Google's models make vectors, too, by methods of their own. */
+const EMBEDDINGS: Endpoint = {
+  name: 'embeddings',
+  path: '/embeddings',
+  whyNot: (provider) => (isGoogle(provider) ? undefined : whyNot(provider)),
+};
+
+/** The same, for a client of Google's methods. */
+export const embeddingsBy = (form: EmbedMethod): Endpoint => ({ ...EMBEDDINGS, form });
+
 export const ENDPOINTS: readonly Endpoint[] = [
-  { name: 'embeddings', path: '/embeddings' },
+  EMBEDDINGS,
   { name: 'completions', path: '/completions' },
   // Cohere's clients have the second one.
   { name: 'rerank', path: '/rerank', otherPaths: ['/v2/rerank'] },

@@ -1,6 +1,8 @@
 /** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
 
+import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, departure } from '../conversation/errors.ts';
+import type { ProtocolName } from '../conversation/protocol-names.ts';
 import { checkVendorIdsOf, type ForeignIds } from '../conversation/vendor-ids.ts';
 import type { Account, Accounts } from '../gateway/account.ts';
 import { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
@@ -24,6 +26,7 @@ import type { EndpointRequest } from './types.ts';
 
 export interface EndpointOptions {
   readonly services: () => Services;
+  readonly protocols: Readonly<Record<ProtocolName, Codec>>;
   /** Whose account the tries go on; left out: nothing is counted. */
   readonly accounts?: Accounts;
   /** Where samples are wanted, the recording of this exchange. */
@@ -74,7 +77,9 @@ export function createEndpoints(options: EndpointOptions): ServeEndpoint {
       }
       const admission = services.slots.take(exchange);
       summary.admitted(typeof admission === 'function' ? admission : await admission);
-      return await answered({ exchange, endpoint, request, services, account, summary }, options);
+      const { protocols } = options;
+      const admitted = { exchange, endpoint, request, services, protocols, account, summary };
+      return await answered(admitted, options);
     } catch (thrown) {
       const error = exchange.signal.aborted ? departure(exchange.signal) : asGatewayError(thrown);
       if (summary === undefined) {

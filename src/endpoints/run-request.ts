@@ -42,7 +42,7 @@ export async function answered(
   const permitted = targetsForNamed(
     principal,
     { bytes: exchange.form === undefined ? exchange.body : NO_BODY },
-    'openai-chat',
+    exchange.protocol.name,
     permittedTargets(principal, request.model, routeName, all),
   );
   const targets = account === undefined ? permitted : affordableTargets(account, permitted);
@@ -91,13 +91,13 @@ export function triedAt(
   );
 }
 
-/** For rules these requests are of the OpenAI protocol; of their size only the length of the body is known. */
+/** For rules these requests are of the protocol of their API; of their size only the length of the body is known. */
 function factsOf(
   exchange: Exchange,
   { model, stream, bytes }: EndpointRequest,
   session: ExchangeSession,
 ) {
-  const plain = plainRequest(model, 'openai-chat', Date.now());
+  const plain = plainRequest(model, exchange.protocol.name, Date.now());
   const { headers, form } = exchange;
   const tokens = form === undefined ? estimatedTokens(bytes) : 0;
   return {

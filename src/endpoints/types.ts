@@ -1,8 +1,10 @@
 /** Values that the steps of an endpoint's exchange hand to each other. */
 
+import type { Codec } from '../codecs/codec.ts';
 import type { AllowedOutput } from '../conversation/account/allowed-output.ts';
 import type { TryAccount } from '../conversation/account/payer.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { ProtocolName } from '../conversation/protocol-names.ts';
 import type { Target } from '../conversation/target.ts';
 import type { ExchangeSummaryBuilder } from '../gateway/exchange-summary.ts';
 import type { Services } from '../gateway/reloadable.ts';
@@ -60,6 +62,8 @@ export interface RunningEndpoint extends AttemptEvents {
   readonly endpoint: Endpoint;
   readonly request: EndpointRequest;
   readonly services: Services;
+  /** Of targets whose protocol is not the client's; left out: there are none. */
+  readonly protocols?: Readonly<Record<ProtocolName, Codec>>;
   /** Who pays for the tries; undefined: they are not counted. */
   readonly account: Account | undefined;
   /** By which targets and keys are chosen. */

@@ -18,6 +18,8 @@ export class UsageScan {
   /** The last bytes, in a buffer of twice their number: what is old goes out half a buffer at a time. */
   #tail: Buffer | undefined;
   #length = 0;
+  /** What was read of a whole answer. */
+  told: Usage | undefined;
 
   push(chunk: Uint8Array): void {
     const bytes = asBuffer(chunk);
@@ -34,6 +36,7 @@ export class UsageScan {
 
   /** The last usage that the vendor reported; undefined where there is none. */
   get found(): Usage | undefined {
+    if (this.told !== undefined) return this.told;
     const tail = this.#tail?.toString('latin1', 0, this.#length) ?? '';
     return lastUsage(tail) ?? lastUsage(this.#head);
   }

@@ -19,6 +19,8 @@ export const KNOWN_ENDPOINTS: readonly string[] = [
   'POST /v1beta/models/MODEL:generateContent',
   'POST /v1beta/models/MODEL:streamGenerateContent',
   'POST /v1beta/models/MODEL:countTokens',
+  'POST /v1beta/models/MODEL:embedContent',
+  'POST /v1beta/models/MODEL:batchEmbedContents',
   'GET /v1/models',
   'GET /v1beta/models',
   ...ENDPOINTS.map(({ path }) => `POST /v1${path}`),

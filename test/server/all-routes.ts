@@ -27,7 +27,7 @@ const never = () => {
 export const ALL_ROUTES: readonly Route[] = [
   chatCompletionsPlugin({ serve: never }),
   messagesPlugin({ serve: never, countTokens: never }),
-  geminiPlugin({ serve: never, countTokens: never, errors: { response: never } }),
+  geminiPlugin({ serve: never, countTokens: never, embed: never, errors: { response: never } }),
   responsesPlugin({
     serve: never,
     responses: {

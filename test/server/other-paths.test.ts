@@ -102,7 +102,7 @@ test.each(Object.keys(ANTHROPIC))("Anthropic's SDK: %s are a 404 in its form", a
 });
 
 const GOOGLE: Record<string, () => Promise<unknown>> = {
-  vectors: () => google.models.embedContent({ model: 'm', contents: 'x' }),
+  'vectors of an unknown model': () => google.models.embedContent({ model: 'm', contents: 'x' }),
   caches: () => google.caches.create({ model: 'm', config: {} }),
   files: () => google.files.upload({ file: new Blob(['x']), config: { mimeType: 'text/plain' } }),
   'an unknown model': () => google.models.get({ model: 'none' }),
@@ -117,10 +117,10 @@ test.each(Object.keys(GOOGLE))("Google's SDK: %s are a 404 in its form", async (
   });
 });
 
-test("Google's way to make vectors names the one that is served", async () => {
-  const url = `${gateway.url}/v1beta/models/m:embedContent`;
+test('a method that is not served names those that are', async () => {
+  const url = `${gateway.url}/v1beta/models/m:embedText`;
   const response = await fetch(url, { method: 'POST', body: '{}' });
-  expect(await response.text()).toContain('POST /v1/embeddings');
+  expect(await response.text()).toContain('batchEmbedContents');
 });
 
 test.each([

@@ -5,14 +5,23 @@ import { asBuffer, needles } from '../../lib/bytes/bytes.ts';
 import { nextFilled, withFirstMembers, withoutMembers } from '../../lib/json/body-members.ts';
 import { stringEnd } from '../../lib/json/scan-values.ts';
 import { percentDecoded } from '../../lib/text/printable-text.ts';
+import type { EmbedMethod } from '../codec.ts';
 
-export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens';
+export type Method = 'generateContent' | 'streamGenerateContent' | 'countTokens' | EmbedMethod;
 
-const METHODS: ReadonlySet<string> = new Set<Method>([
+const EMBED_METHODS: ReadonlySet<string> = new Set<EmbedMethod>([
+  'batchEmbedContents',
+  'embedContent',
+  'predict',
+]);
+const METHODS: ReadonlySet<string> = new Set<string>([
   'generateContent',
   'streamGenerateContent',
   'countTokens',
+  ...EMBED_METHODS,
 ]);
+
+export const isEmbedMethod = (method: Method): method is EmbedMethod => EMBED_METHODS.has(method);
 
 export interface Address {
   /** As in the path, without `models/`: `gemini-3.8-flash`, `provider/name`. */

@@ -2,7 +2,7 @@
 
 import type { ByteList } from '../../lib/bytes/byte-list.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
-import type { AddressedRequest, Codec, ModelEntry } from '../codec.ts';
+import type { AddressedRequest, Codec, EmbedMethod, ModelEntry } from '../codec.ts';
 import { bareModel, withoutAddress } from './address.ts';
 import { decodeReply } from './reply/decode-reply.ts';
 import { digestReply, digestStream } from './reply/digest.ts';
@@ -14,8 +14,6 @@ import { decodeStream } from './stream/decode-stream.ts';
 import { encodeStream } from './stream/encode-stream.ts';
 import { PROTOCOL } from './wire.ts';
 
-const METHODS = ['generateContent', 'streamGenerateContent', 'countTokens'];
-
 /** `GET /v1beta/models`: `{models: [{name, displayName, inputTokenLimit, …}]}`; what is not known is left out. */
 function encodeModels(models: readonly ModelEntry[]): JsonObject {
   return {
@@ -26,7 +24,7 @@ function encodeModels(models: readonly ModelEntry[]): JsonObject {
       description: `Served by ${provider === '' ? 'this gateway' : provider}.`,
       ...(facts?.context !== undefined && { inputTokenLimit: facts.context }),
       ...(facts?.output !== undefined && { outputTokenLimit: facts.output }),
-      supportedGenerationMethods: METHODS,
+      supportedGenerationMethods: Object.values(METHOD_OF),
       ...(facts?.reasoning !== undefined && { thinking: facts.reasoning }),
     })),
   };
@@ -40,19 +38,19 @@ function pathOf(model: string, method: string): string {
   return `/${tuned ? 'tunedModels' : 'models'}/${encodeURIComponent(own).replaceAll('%3A', ':')}:${method}`;
 }
 
+const METHOD_OF = {
+  whole: 'generateContent',
+  stream: 'streamGenerateContent',
+  count: 'countTokens',
+} as const;
+
 function addressed(
   body: Uint8Array | ByteList,
   model: string,
-  kind: 'whole' | 'stream' | 'count',
+  kind: keyof typeof METHOD_OF | EmbedMethod,
 ): AddressedRequest {
-  const method =
-    kind === 'count'
-      ? 'countTokens'
-      : kind === 'stream'
-        ? 'streamGenerateContent'
-        : 'generateContent';
   return {
-    path: pathOf(model, method),
+    path: pathOf(model, kind in METHOD_OF ? METHOD_OF[kind as keyof typeof METHOD_OF] : kind),
     query: kind === 'stream' ? 'alt=sse' : '',
     body: withoutAddress(body),
   };

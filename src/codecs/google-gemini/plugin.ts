@@ -1,10 +1,11 @@
-/** The routes of Gemini: generateContent, streamGenerateContent and countTokens, also in the form of Vertex. */
+/** The routes of Gemini: generateContent, streamGenerateContent, countTokens and the methods for vectors, also in the form of Vertex. */
 
 import { Elysia } from 'elysia';
 import { GatewayError } from '../../conversation/errors.ts';
 import { RAW, type RequestContext } from '../../lib/http/routes.ts';
+import type { Codec, EmbedMethod } from '../codec.ts';
 import type { Asked, Serve } from '../serve.ts';
-import { addressOf, queryOf, withAddress } from './address.ts';
+import { addressOf, isEmbedMethod, queryOf, withAddress } from './address.ts';
 import { googleGemini } from './index.ts';
 import { asJsonArray } from './stream/json-array.ts';
 
@@ -12,6 +13,8 @@ export interface GeminiOptions {
   readonly serve: Serve;
   /** Answers `{totalTokens}`, from the upstream where it can count, else estimated. */
   readonly countTokens: Serve;
+  /** Answers with vectors, in the form of the method. */
+  embed(request: Request, codec: Codec, asked: Asked, method: EmbedMethod): Promise<Response>;
   readonly errors: { response(request: Request, thrown: unknown): Response };
 }
 
@@ -21,7 +24,7 @@ const EXPRESS = '/publishers/:publisher';
 const PLACES = ['', EXPRESS, `/projects/:project/locations/:location${EXPRESS}`];
 
 /** `POST …/models/MODEL:METHOD`. A model's name may hold slashes, so the whole rest of the path is read here. */
-export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
+export function geminiPlugin({ serve, countTokens, embed, errors }: GeminiOptions) {
   const call = async ({ request }: RequestContext) => {
     const { path, search } = partsOf(request.url);
     const address = addressOf(path);
@@ -37,6 +40,7 @@ export function geminiPlugin({ serve, countTokens, errors }: GeminiOptions) {
       search: rest,
       key,
     };
+    if (isEmbedMethod(method)) return embed(request, googleGemini, asked, method);
     if (method === 'countTokens') return countTokens(request, googleGemini, asked);
     const response = await serve(request, googleGemini, asked);
     return stream && !sse ? asJsonArray(response) : response;
@@ -52,7 +56,7 @@ function notServed(method: string): GatewayError {
   const words =
     method === ''
       ? 'The path names no method: use …/models/MODEL:generateContent, :streamGenerateContent or :countTokens.'
-      : `The method ${method.slice(0, 100)} is not served here; there are generateContent, streamGenerateContent and countTokens.${/embed/i.test(method) ? ' Vectors are made at POST /v1/embeddings.' : ''}`;
+      : `The method ${method.slice(0, 100)} is not served here; there are generateContent, streamGenerateContent, countTokens, embedContent, batchEmbedContents and predict (for embeddings).`;
   return new GatewayError('not_found', words, { code: 'unknown_path', retryable: false });
 }
 

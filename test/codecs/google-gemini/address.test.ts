@@ -23,7 +23,8 @@ test.each([
   ['/v1/projects/p/locations/l/publishers/google/models/g:generateContent', 'g', 'generateContent'],
   ['/v1beta1/publishers/google/models/g:countTokens', 'g', 'countTokens'],
   ['/v1beta/models/x:free:generateContent', 'x:free', 'generateContent'],
-  ['/v1beta/models/g:embedContent', 'g', undefined],
+  ['/v1beta/models/g:embedContent', 'g', 'embedContent'],
+  ['/v1beta/models/g:embedText', 'g', undefined],
   ['/v1beta/models/g', 'g', undefined],
 ])('%s', (path, model, method) => {
   expect(addressOf(path)).toMatchObject({ model });
