@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
+import { clientTools } from '../features/client-tools/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { ForcedChoice } from '../features/forced-choice/index.ts';
@@ -112,6 +113,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
    */
   const order: readonly MakeFeature[] = [
     ({ exchange }) => (COMPACTING.has(exchange.protocol.name) ? compaction : undefined),
+    ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? clientTools : undefined),
     () => uniqueCallIds,
     leakedCalls.feature,
     () => clientToolNames,

@@ -76,7 +76,10 @@ export interface ReasoningBlock extends Node {
 }
 
 /** How a tool takes its input. `custom` is freeform text; `tool-search` is Responses' client-run search. */
-export type ToolKind = 'function' | 'custom' | 'tool-search';
+export type ToolKind = 'function' | 'custom' | 'tool-search' | ClientToolKind;
+
+/** Tools of Responses that the client runs, with items of their own for calls. Their input is that of a function. */
+export type ClientToolKind = 'shell' | 'local-shell' | 'apply-patch';
 
 export interface ToolCallBlock extends Node {
   readonly type: 'tool-call';
@@ -164,6 +167,8 @@ export interface FunctionTool extends Node {
   readonly cache?: CacheMark;
   /** Declared, but not yet loaded into the model's context (`defer_loading`). */
   readonly deferred?: boolean;
+  /** Its calls go to the client as items of this kind; left out: as calls of a function. */
+  readonly callKind?: ClientToolKind;
   /** The gateway runs it under any of these names, so errors in a call go to the model and not to the client. */
   readonly runsHere?: readonly string[];
 }

@@ -61,7 +61,8 @@ function build(tools: readonly Tool[], limit: number): ToolNames {
 
 function kindOf(tool: Tool): ToolKind {
   if (tool.type === 'custom') return 'custom';
-  return tool.type === 'hosted' && tool.name === 'tool_search' ? 'tool-search' : 'function';
+  if (tool.type === 'function') return tool.callKind ?? 'function';
+  return tool.name === 'tool_search' ? 'tool-search' : 'function';
 }
 
 const join = (name: string, namespace?: string) =>

@@ -13,7 +13,14 @@ import {
 } from './tool-names.ts';
 
 /** Types of `tools` by the kind of a call. */
-const TYPE_OF = { function: 'function', custom: 'custom', 'tool-search': 'tool_search' } as const;
+const TYPE_OF: Readonly<Record<ToolKind, string>> = {
+  function: 'function',
+  custom: 'custom',
+  'tool-search': 'tool_search',
+  shell: 'shell',
+  'local-shell': 'local_shell',
+  'apply-patch': 'apply_patch',
+};
 
 /** The limit of names in Responses. */
 const NAME_LIMIT = 64;

@@ -58,7 +58,7 @@ function spellingsOf(tools: readonly Tool[]): FindTool {
     const known: KnownTool = {
       name,
       namespace,
-      kind: tool.type === 'custom' ? 'custom' : 'function',
+      kind: tool.type === 'custom' ? 'custom' : (tool.callKind ?? 'function'),
       schema: (tool.type === 'function' ? tool.schema : undefined) ?? NO_SCHEMA,
     };
     const spellings =

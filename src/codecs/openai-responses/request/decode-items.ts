@@ -251,7 +251,7 @@ function opaque(item: JsonObject, name: string, role: Role, words?: string): Tur
   return { role, blocks: [{ type: 'opaque', name, text: words, wire }], wire };
 }
 
-/** Vendors without the client's shell or patch tool still need its output, or the model acts blindly. */
+/** Vendors without the client's tool still need its output, or the model acts blindly. */
 function outputText({ output }: JsonObject): string | undefined {
   const parts =
     typeof output === 'string'

@@ -228,8 +228,12 @@ function callItem(block: ToolCallBlock, at: string, context: ItemContext): JsonO
       });
 }
 
+// Calls of the client's own tools are in a history of Responses as they came; a vendor without them knows functions.
 const OUTPUT_TYPES = {
   function: 'function_call_output',
+  shell: 'function_call_output',
+  'local-shell': 'function_call_output',
+  'apply-patch': 'function_call_output',
   custom: 'custom_tool_call_output',
   'tool-search': 'tool_search_output',
 } as const;

@@ -1,6 +1,12 @@
 /** Writes a call that the client runs to a Responses stream. */
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
+import {
+  CLIENT_TOOLS,
+  clientCallItem,
+  isClientTool,
+} from '../../../conversation/tools/client-tools.ts';
+import type { ToolKind } from '../../../conversation/types.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { compact } from '../wire.ts';
 import type { ItemStream, ItemWriter } from './item-writer.ts';
@@ -23,6 +29,12 @@ const CALLS = {
   'tool-search': { type: 'tool_search_call', prefix: 'tsc', field: 'arguments', event: '' },
 } as const;
 
+/** How the items of a kind are written. */
+const formOf = (kind: ToolKind) =>
+  isClientTool(kind)
+    ? { type: CLIENT_TOOLS[kind].call, prefix: CLIENT_TOOLS[kind].prefix, field: '', event: '' }
+    : CALLS[kind];
+
 /** A call that the client runs, with the kind and namespace of the client's declaration. */
 export class CallWriter implements ItemWriter {
   readonly #out: ItemStream;
@@ -35,21 +47,28 @@ export class CallWriter implements ItemWriter {
   constructor(out: ItemStream, head: CallHead) {
     this.#out = out;
     this.#head = head;
-    const { index, id } = out.nextItem(CALLS[head.kind].prefix);
+    const { index, id } = out.nextItem(formOf(head.kind).prefix);
     this.#index = index;
     this.#id = id;
     this.#at = `"item_id":"${id}","output_index":${index}`;
-    out.send(
+    // Before its end, nothing is known of what the client is to run.
+    if (!isClientTool(head.kind)) this.#added();
+  }
+
+  #added(cut = false): void {
+    this.#out.send(
       'response.output_item.added',
-      `"output_index":${index},"item":${JSON.stringify(this.#item('in_progress'))}`,
+      `"output_index":${this.#index},"item":${JSON.stringify(this.#item('in_progress', cut))}`,
     );
   }
 
-  #item(status: 'in_progress' | 'completed' | 'incomplete'): JsonObject {
+  #item(status: 'in_progress' | 'completed' | 'incomplete', cut = false): JsonObject {
     const { kind, id, name, namespace } = this.#head;
-    const common = { id: this.#id, type: CALLS[kind].type, status };
+    const common = { id: this.#id, type: formOf(kind).type, status };
     // A client could not answer a call without an id.
     const call_id = id === '' ? `call_${this.#id}` : id;
+    if (isClientTool(kind))
+      return { ...common, call_id, ...clientCallItem(kind, this.#input, cut) };
     switch (kind) {
       case 'tool-search': {
         const parsed = tryParse(this.#input);
@@ -73,7 +92,7 @@ export class CallWriter implements ItemWriter {
 
   #delta(text: string): void {
     this.#input += text;
-    const { event } = CALLS[this.#head.kind];
+    const { event } = formOf(this.#head.kind);
     if (event === '') return;
     this.#out.send(`response.${event}.delta`, `${this.#at},"delta":${JSON.stringify(text)}`);
   }
@@ -83,12 +102,13 @@ export class CallWriter implements ItemWriter {
     // Missing arguments mean none, but Codex reads '' as broken JSON. A call that was cut stays without
     // arguments, so that no client runs it.
     if (kind === 'function' && !cut && this.#input.trim() === '') this.#delta('{}');
-    const { event, field } = CALLS[kind];
+    const { event, field } = formOf(kind);
+    if (isClientTool(kind)) this.#added(cut);
     if (event !== '') {
       const named = kind === 'function' ? `"name":${JSON.stringify(name)},` : '';
       const input = JSON.stringify(this.#input);
       this.#out.send(`response.${event}.done`, `${this.#at},${named}"${field}":${input}`);
     }
-    this.#out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed'));
+    this.#out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed', cut));
   }
 }
