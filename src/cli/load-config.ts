@@ -1,5 +1,7 @@
 /** Loads the configuration for a command, and reports its problems. */
 
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import type { Config, ConfigSource } from '../config/config.ts';
 import { describeProblem, type Problem } from '../config/file/problem.ts';
 import { type LoadOptions, type LoadResult, loadConfig, readConfigFile } from '../config/load.ts';
@@ -35,6 +37,7 @@ export async function loadToLook(invocation: Invocation): Promise<Config | undef
 }
 
 const NOT_SET = /the environment variable (\w+) is not set/;
+const isUnset = ({ message }: Problem) => NOT_SET.test(message);
 
 /**
  * The same for a command that needs no key at all: variables that this shell lacks are not reported. One that stands
@@ -95,6 +98,12 @@ export function reportProblems({ err }: Pick<Invocation, 'err'>, result: LoadRes
     err.line(caret + err.paint(label === '' ? 'red' : 'yellow', '^'));
   };
   if (!result.ok) for (const problem of result.problems) print(problem, '');
+  const variables = join(dirname(file ?? ''), 'hopgate.env');
+  if (!result.ok && existsSync(variables) && result.problems.some(isUnset)) {
+    err.line(
+      `hopgate: ${variables} has the variables of the service; a command in a shell does not read it (see "Commands on a machine with the service" in the manual).`,
+    );
+  }
   for (const warning of result.warnings) print(warning, err.paint('dim', ' [warning]'));
 }
 

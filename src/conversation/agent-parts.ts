@@ -43,9 +43,14 @@ export function agentParts(text: string, isCut = false): readonly AgentPart[] {
   return parts;
 }
 
+/** What Claude Code 2.1.332 writes beside the result of its search for tools, by its own pattern. */
+const TOOL_LOADED = /^Tool loaded\.(?:\n\[id:[^\]\n]+\])*\n?$/;
+
 /** The user's own words; '' if an agent wrote the whole text. */
 export const ownWords = (text: string): string =>
-  agentParts(text)
-    .filter(({ tag }) => tag === undefined)
-    .map((part) => part.text)
-    .join('');
+  TOOL_LOADED.test(text)
+    ? ''
+    : agentParts(text)
+        .filter(({ tag }) => tag === undefined)
+        .map((part) => part.text)
+        .join('');

@@ -42,3 +42,15 @@ test('the manual page has examples and what else to look at', async () => {
   expect(out).toContain('.SH EXAMPLES');
   expect(out).toContain('.SH SEE ALSO');
 });
+
+test.each([
+  ['beside the file of the service', 'hopgate.env', true],
+  ['without one', 'other.env', false],
+])('a variable that this shell lacks, %s: says who has it', async (_what, name, told) => {
+  world.write(`etc/${name}`, 'ADMIN_OF_A_TEST=hk-admin-0123456789\n');
+  const config = world.write('etc/hopgate.yaml', `auth: { admin_keys: ["\${ADMIN_OF_A_TEST}"] }\n`);
+  const { code, err } = await world.run(['check', '--config', config]);
+  expect(code).toBe(1);
+  expect(err).toContain('ADMIN_OF_A_TEST is not set');
+  expect(err.includes('hopgate.env has the variables of the service')).toBe(told);
+});

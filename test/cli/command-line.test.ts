@@ -280,6 +280,24 @@ describe('models', () => {
     });
   });
 
+  test('a name of a route goes to the target that the route chooses, not to a provider alone', async () => {
+    const file = world.write(
+      'own.yaml',
+      `providers:
+  ollama: { protocol: openai-chat, base_url: "http://127.0.0.1:9/v1", models: ["*"] }
+  spare: { protocol: openai-chat, base_url: "http://127.0.0.1:9/v1", models: [m1] }
+routes:
+  - when: { model: [qwen3, glm] }
+    to: [ollama/*]
+  - when: { model: both }
+    to: [ollama/*, spare/m1]
+`,
+    );
+    const { out } = await world.run(['models', '--config', file, '--offline']);
+    expect(out).toMatch(/^qwen3 +ollama\/qwen3 +openai-chat +route$/m);
+    expect(out).toMatch(/^both +ollama\/both, … +openai-chat +route$/m);
+  });
+
   test('--explain NAME tells the rule and the target', async () => {
     const file = world.write('own.yaml', GLM_CONFIG);
     const argv = ['models', '--config', file, '--explain', 'claude-opus-4-7'];

@@ -79,7 +79,7 @@ describe('sessions', () => {
   test('none, then one line for each conversation of a client', async () => {
     const none = await world.run(['samples', 'sessions']);
     expect([none.code, none.out]).toEqual([0, '']);
-    expect(none.err).toContain('names a session');
+    expect(none.err).toContain('names a session. Every exchange is recorded');
     const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
     for (let i = 0; i < 2; i++) {
       const recording = recorder.begin({

@@ -40,6 +40,9 @@ describe('tags of agents', () => {
   test('own words', () => {
     expect(ownWords('<system-reminder>a</system-reminder>Fix it.')).toBe('Fix it.');
     expect(ownWords('<system-reminder>a</system-reminder>\n')).toBe('');
+    expect(ownWords('Tool loaded.')).toBe('');
+    expect(ownWords('Tool loaded.\n[id:toolu_01]\n')).toBe('');
+    expect(ownWords('Tool loaded. Now fix it.')).toBe('Tool loaded. Now fix it.');
   });
 
   test('many tags take linear time', () => {

@@ -191,6 +191,32 @@ browserSuite('the pages for administrators', (browser) => {
     expect(await page.getByRole('navigation', { name: 'Administration' }).count()).toBe(0);
   });
 
+  test('where no price is known, usage shows tokens, and no cost of nothing', async () => {
+    const unpriced = await startInProcess({
+      providers: { spare: providers().spare },
+      samples: { mode: 'off' },
+    });
+    try {
+      const answer = await fetch(`${unpriced.url}/v1/chat/completions`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ model: 'demo', messages: [{ role: 'user', content: 'Hello' }] }),
+      });
+      await answer.text();
+      const { page, open: openPage } = await browser.visit(unpriced.url);
+      await openPage('#/usage');
+      await page.locator('.usage-chart rect.mark').first().waitFor();
+      const pressed = page.getByRole('group', { name: 'Show' }).locator('[aria-pressed="true"]');
+      expect(await pressed.textContent()).toBe('Tokens');
+      expect(await page.locator('.figures').textContent()).toContain('Cost–');
+      await page.getByRole('group', { name: 'Show' }).getByText('Cost').click();
+      await page.getByText('no data in this period').waitFor();
+      expect(await pressed.textContent()).toBe('Cost');
+    } finally {
+      await unpriced.stop();
+    }
+  });
+
   test('a key that sees its own exchanges alone is shown no place of administrators', async () => {
     const visit = await browser.visit(gateway.url);
     await visit.open('#/');

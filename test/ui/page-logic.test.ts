@@ -12,10 +12,11 @@ import {
   count,
   fromNow,
   millis,
+  onAxis,
   percent,
   short,
   usd,
-  usdOfAxis,
+  usdInColumn,
 } from '../../src/ui/page/kit/format.ts';
 import { hides, pieces, plain } from '../../src/ui/page/kit/visible.ts';
 import { statusLabel, toneOf } from '../../src/ui/page/list/status.ts';
@@ -144,11 +145,35 @@ describe('figures', () => {
       '2029-12-26',
       '2025-10-18',
     ]);
-    expect([0.15000000000000002, 0.1, 0.05, 0].map(usdOfAxis)).toEqual([
+    expect([0.15000000000000002, 0.1, 0.05, 0].map(onAxis(usd))).toEqual([
       '$0.15',
       '$0.1',
       '$0.05',
       '$0',
+    ]);
+    expect([250_000, 1_250_000, 12_500, 0.75].map(onAxis(short))).toEqual([
+      '250k',
+      '1.25M',
+      '12.5k',
+      '0.75',
+    ]);
+    expect([0.25, 0.75, 1.5, 250].map(onAxis(millis))).toEqual([
+      '0.25 ms',
+      '0.75 ms',
+      '1.5 ms',
+      '250 ms',
+    ]);
+    expect([0.5, 0.25].map(onAxis(percent))).toEqual(['50 %', '25 %']);
+  });
+
+  test('amounts in a column have the same decimals, and what is less is told apart from nothing', () => {
+    expect([null, 0, 0.00002, 0.00028, 0.0019, 0.0101].map(usdInColumn)).toEqual([
+      '–',
+      '$0',
+      '<$0.0001',
+      '$0.0003',
+      '$0.0019',
+      '$0.0101',
     ]);
   });
 });

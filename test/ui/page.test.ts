@@ -84,7 +84,7 @@ browserSuite('the page', (browser) => {
     const page = await open(`#/x/${tides}/timeline`);
     await page.locator('.cheap > summary').click();
     const note = page.locator('.notelist > li').filter({ hasText: 'server_tool_offered' });
-    await note.getByText('The gateway offered a tool').waitFor();
+    await note.getByText('A tool that the client did not declare').waitFor();
     const link = note.locator('.tag');
     expect(await link.getAttribute('href')).toBe('/docs/notes#server_tool_offered');
     await note.locator('.places a').first().click();

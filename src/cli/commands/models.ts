@@ -23,6 +23,7 @@ import {
   type RestingTarget,
   type RouteRequest,
   requestFacts,
+  route,
   routingTable,
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
@@ -121,13 +122,21 @@ async function runModels(invocation: Invocation): Promise<number> {
     out.line(JSON.stringify({ models: list }, null, 2));
     return 0;
   }
-  const columns: Columns<(typeof items)[number]> = {
+  // A route's name has no target of its own: the first one that the route chooses now.
+  const decided = items.map((item) => {
+    if (item.target !== undefined) return { ...item, more: '' };
+    const decision = route(plainRequest(item.id, 'openai-chat', Date.now()), routing);
+    const [first, second] = decision.ok ? decision.targets : [];
+    return { ...item, target: first?.target, more: second === undefined ? '' : ', …' };
+  });
+  const columns: Columns<(typeof decided)[number]> = {
     MODEL: ({ id }) => id,
-    'GOES TO': ({ provider, target }) => (target ? `${target.provider}/${target.model}` : provider),
+    'GOES TO': ({ provider, target, more }) =>
+      target ? `${target.provider}/${target.model}${more}` : provider,
     PROTOCOL: ({ target }) => target?.protocol ?? '',
     'NAMED BY': ({ kind }) => NAMED_BY[kind],
   };
-  printTable(out, items, columns, { spare: ['PROTOCOL', 'NAMED BY'] });
+  printTable(out, decided, columns, { spare: ['PROTOCOL', 'NAMED BY'] });
   if (open.length > 0) {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));

@@ -174,8 +174,13 @@ function print(
     out.line();
     for (const line of wrap(hidden, out.width)) out.line(line);
   }
-  if (targets.length === 0) return;
+  if (targets.length === 0 && hidden !== undefined) return;
   out.line();
+  // Models that a provider takes by a pattern are known once they were asked.
+  if (targets.length === 0) {
+    out.line('No target was asked yet; "hopgate doctor" tests them.');
+    return;
+  }
   const why = new Map(rests.map(({ target, rests: all }) => [target, all.join('; ')]));
   const words: Readonly<Record<string, string>> = {
     no_model: 'no such model at its vendor',

@@ -111,9 +111,13 @@ function write({ io, out, err }: Invocation, file: string, answers: Answers): nu
     }
   }
   if (answers.clientKey !== undefined) out.line(`  Clients send this key: ${answers.clientKey}`);
-  out.line(
-    'Next: hopgate doctor, then hopgate serve, then hopgate setup claude (or codex, opencode).',
+  // Where every command looks by itself, it need not be named.
+  const { configPath } = io.environment;
+  const named = file === (configPath ?? userConfig(io.environment)) ? '' : ` --config ${file}`;
+  const [test, serve, setup] = ['doctor', 'serve', 'setup claude'].map(
+    (command) => `hopgate ${command}${named}`,
   );
+  out.line(`Next: ${test}, then ${serve}, then ${setup} (or codex, opencode).`);
   return 0;
 }
 

@@ -7,6 +7,7 @@ import type { SessionRow } from '../../../ui/api/api.ts';
 import { sessionsOf } from '../../../ui/api/sessions/session-routes.ts';
 import type { Invocation } from '../../command.ts';
 import { type Columns, printTable } from '../../terminal.ts';
+import { RECORDED } from './list.ts';
 import { clock, percent, usd } from './units.ts';
 
 const COLUMNS: Columns<SessionRow> = {
@@ -44,7 +45,8 @@ export async function runSessions(
     return 0;
   }
   if (sessions.length === 0) {
-    err.line(`No exchange in ${store.root} names a session.`);
+    const recorded = config === undefined ? '' : ` ${RECORDED[config.samples.mode]}`;
+    err.line(`No exchange in ${store.root} names a session.${recorded}`);
     return 0;
   }
   printTable(out, sessions, COLUMNS, NARROWER);

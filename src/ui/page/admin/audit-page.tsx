@@ -1,6 +1,7 @@
 /** The audit: who changed which key, what changed, and whether the chain of entries is whole. */
 
 import type { AuditEntry } from '../../../admin/api.ts';
+import { isObject } from '../../../lib/json/json.ts';
 import { act, CopyButton } from '../kit/copy.tsx';
 import { count, minuteOf, several } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
@@ -127,15 +128,10 @@ function Changes({ before, after }: AuditEntry) {
   );
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** The settings of a key as names and values: objects member by member, lists as a whole. */
-function linesOf(fields: Fields, path = ''): readonly (readonly [string, string])[] {
+function linesOf(fields: object, path = ''): readonly (readonly [string, string])[] {
   return Object.entries(fields).flatMap(([name, value]) => {
-    if (isFields(value)) return linesOf(value, `${path}${name}.`);
+    if (isObject(value)) return linesOf(value, `${path}${name}.`);
     const text = textOf(value);
     // Counted up by every change.
     return text === undefined || name === 'version' ? [] : [[path + name, text] as const];
@@ -146,9 +142,9 @@ function linesOf(fields: Fields, path = ''): readonly (readonly [string, string]
 function textOf(value: unknown): string | undefined {
   if (Array.isArray(value)) {
     const parts = value.map((one) => textOf(one) ?? '–');
-    return parts.join(value.some(isFields) ? '; ' : ', ') || undefined;
+    return parts.join(value.some(isObject) ? '; ' : ', ') || undefined;
   }
-  if (isFields(value)) {
+  if (isObject(value)) {
     return Object.entries(value)
       .map(([name, inner]) => `${name} ${textOf(inner) ?? '–'}`)
       .join(', ');

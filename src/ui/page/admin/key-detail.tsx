@@ -5,7 +5,7 @@ import type { KeyBudget, KeySettings, OwnedBudgetReport } from '../../../admin/a
 import { act, announce, CopyButton } from '../kit/copy.tsx';
 import { Refused } from '../kit/fetching.ts';
 import { Ask, Field, Form, Options, type Question, Select, Word } from '../kit/form.tsx';
-import { count, localTime, several, short, usd } from '../kit/format.ts';
+import { count, localTime, several, short, usdInColumn } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { listed, t } from '../kit/language.ts';
 import { adminRoute, go, hashOf } from '../kit/route.ts';
@@ -213,7 +213,7 @@ export function KeyDetail({ id }: { id: string }) {
               class="fact-list"
               items={usage.map(({ name: model, cost_usd, tries }) => [
                 model || t`(no model)`,
-                listed([usd(cost_usd), several(tries, 'attempt', 'attempts')]),
+                listed([usdInColumn(cost_usd), several(tries, 'attempt', 'attempts')]),
               ])}
             />
             <p>

@@ -3,7 +3,7 @@
 import { useLayoutEffect, useRef } from 'preact/hooks';
 import type { UsageGroup } from '../../../admin/api.ts';
 import { act, Snippet } from '../kit/copy.tsx';
-import { count, usd } from '../kit/format.ts';
+import { count, usdInColumn } from '../kit/format.ts';
 import { useKeys, useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { type AdminRoute, adminRoute, go, hashOf, type Query } from '../kit/route.ts';
@@ -141,7 +141,7 @@ const KeyTable = ({ data, spent }: { data: readonly KeyView[]; spent: Spent }) =
       [t`Models`, ({ models }) => <Models list={models} />, 'wraps'],
       [t`Limits`, (key) => <Lines all={limitsOf(key)} />],
       [t`Budget`, ({ budgets = [] }) => <Lines all={budgets.map(periodText)} />],
-      [t`Cost, 30 days`, ({ id }) => usd(spent.get(id)?.cost_usd ?? null), 'num'],
+      [t`Cost, 30 days`, ({ id }) => usdInColumn(spent.get(id)?.cost_usd ?? null), 'num'],
       [t`Attempts`, ({ id }) => count(spent.get(id)?.tries ?? 0), 'num'],
     ]}
   />

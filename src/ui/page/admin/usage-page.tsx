@@ -5,7 +5,7 @@ import { Chart } from '../charts/chart.tsx';
 import type { ChartData, Series } from '../charts/scale.ts';
 import { act, saveFile } from '../kit/copy.tsx';
 import { adminKey } from '../kit/fetching.ts';
-import { count, percent, several, short, usd, usdOfAxis } from '../kit/format.ts';
+import { count, percent, several, short, usd, usdInColumn } from '../kit/format.ts';
 import { useLoad } from '../kit/hooks.ts';
 import { rich, t } from '../kit/language.ts';
 import { adminRoute, hashOf, type Query, type Route, refine } from '../kit/route.ts';
@@ -61,7 +61,8 @@ export function UsagePage({ route }: { route: Route }) {
         getReport('/usage', { ...wanted, limit: ROWS, caches: 'true' }, signal),
         getReport('/usage', { ...wanted, step, top: NAMED }, signal),
       ]);
-      return { query, step, totals, over };
+      const shown = isPriced(totals.data) ? query : { show: 'tokens', ...query };
+      return { query: shown, step, totals, over };
     },
     [JSON.stringify(query)],
   );
@@ -73,7 +74,7 @@ export function UsagePage({ route }: { route: Route }) {
       about={t`What was used and what it cost. Days and hours are in UTC.`}
       loaded={loaded}
     >
-      <Bar query={query} labels={labels} step={step} />
+      <Bar query={{ show: found?.query.show ?? '', ...query }} labels={labels} step={step} />
       {found && data.length === 0 && (
         <Blank title={t`Nothing was used in this time`}>
           <p>{t`Each request that reaches a vendor appears here within a second, with its tokens and cost. Choose a longer period, or send a request.`}</p>
@@ -96,11 +97,7 @@ export function UsagePage({ route }: { route: Route }) {
   );
 }
 
-interface BarProps {
-  readonly query: Query;
-  readonly labels: readonly string[];
-  readonly step: Step;
-}
+type BarProps = Pick<Found, 'query' | 'step'> & { readonly labels: readonly string[] };
 
 function Bar({ query, labels, step }: BarProps) {
   const date = (name: 'from' | 'to', label: string) => (
@@ -156,6 +153,9 @@ function Bar({ query, labels, step }: BarProps) {
   );
 }
 
+/** Is what any of them cost known? */
+const isPriced = (groups: readonly UsageGroup[]) => groups.some((one) => one.unpriced < one.tries);
+
 const shareOf = (part: number, whole: number) => (whole === 0 ? '–' : percent(part / whole));
 
 function Figures({ data }: { data: readonly UsageGroup[] }) {
@@ -169,7 +169,7 @@ function Figures({ data }: { data: readonly UsageGroup[] }) {
     <Facts
       class="figures"
       items={[
-        [t`Cost`, usd(sum((group) => group.cost_usd))],
+        [t`Cost`, usd(isPriced(data) ? sum((group) => group.cost_usd) : null)],
         [t`Attempts`, count(sum((group) => group.tries))],
         [t`Tokens in`, short(input)],
         [t`From the cache`, shareOf(cached, input)],
@@ -259,7 +259,7 @@ function Cost({ cost_usd, unpriced, tries }: UsageGroup) {
   const title = t`${several(unpriced, 'attempt', 'attempts')} without a price`;
   return (
     <>
-      {usd(cost_usd)}
+      {usdInColumn(cost_usd)}
       {unpriced > 0 && (
         <span class="soft" title={title}>
           {' +'}
@@ -366,7 +366,6 @@ function usageChart({ query, step, totals, over: { data } }: Found): ChartData {
       return { name, tone: others ? 'others' : `hue-${i}`, values };
     }),
     format,
-    ...(measure === 'cost' && { axis: usdOfAxis }),
     whole: measure !== 'cost',
     total: measure === 'tries' ? count(total) : format(total),
   };

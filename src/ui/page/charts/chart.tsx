@@ -1,7 +1,7 @@
 /** One chart over time: stacked bars or lines, with axes, a legend that shows values, and a table. */
 
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
-import { clock, day } from '../kit/format.ts';
+import { clock, day, onAxis } from '../kit/format.ts';
 import { t } from '../kit/language.ts';
 import { type Column, Table } from '../kit/table.tsx';
 import { Button } from '../kit/ui.tsx';
@@ -129,7 +129,7 @@ function highest({ top, series, kind, times }: ChartData): number {
 const labelsAt = (data: ChartData) =>
   ticks(0, highest(data), 4)
     .filter((value) => data.whole !== true || Number.isInteger(value))
-    .map((value) => [value, (data.axis ?? data.format)(value)] as const);
+    .map((value) => [value, onAxis(data.format)(value)] as const);
 
 const leftOf = (data: ChartData): number =>
   Math.max(LEFT, ...labelsAt(data).map(([, text]) => text.length * CHARACTER + 10));

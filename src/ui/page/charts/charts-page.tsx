@@ -2,7 +2,7 @@
 
 import { useState } from 'preact/hooks';
 import type { Info, Stats, StatsFigures } from '../../api/api.ts';
-import { count, millis, percent, short, usd, usdOfAxis } from '../kit/format.ts';
+import { count, millis, percent, short, usd, usdInColumn } from '../kit/format.ts';
 import { useGet } from '../kit/hooks.ts';
 import { t } from '../kit/language.ts';
 import type { PageProps } from '../kit/places.ts';
@@ -104,7 +104,7 @@ function figuresFor({ priced, samples: { mode } }: Info): readonly Figure[] {
     [t`Total p50 / p95`, ({ total_ms }) => both(total_ms)],
     [t`Cache hits`, ({ cache_hit_rate: rate }) => (rate === null ? '–' : percent(rate))],
     [t`Tokens in / out`, (of) => `${short(of.input_tokens)} / ${short(of.output_tokens)}`],
-    priced && [t`Cost`, ({ cost }) => usd(cost)],
+    priced && [t`Cost`, ({ cost }) => usdInColumn(cost)],
   ];
   return figures.filter((one) => one !== false);
 }
@@ -184,7 +184,6 @@ function chartsOf(
       ? [
           chart(t`Cost`, 'bars', [of('USD', 'money', (bucket) => bucket.cost)], usd, {
             total: usd(all.cost),
-            axis: usdOfAxis,
           }),
         ]
       : []),

@@ -19,8 +19,6 @@ export interface ChartData {
   readonly bucketMs: number;
   readonly series: readonly Series[];
   readonly format: (value: number) => string;
-  /** How the labels of the axis are written; left out: as the values. */
-  readonly axis?: (value: number) => string;
   /** Top of the axis, where it is fixed (1 for shares). */
   readonly top?: number;
   /** Values and axis labels are whole numbers. */

@@ -132,7 +132,7 @@ function JobForm({ detail, info, route, kind, label, children, asks, ...job }: J
       <label class="field check">
         <input type="checkbox" name="repair" defaultChecked />
         <span>{t`Repair`}</span>
-        <small>{t`off: nothing is repaired`}</small>
+        <small>{t`without it, nothing is repaired`}</small>
       </label>
       {children}
       <div class="submit">

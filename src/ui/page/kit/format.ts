@@ -47,7 +47,9 @@ export function count(value: number | null | undefined): string {
 }
 
 /** `940`, `12.3k`, `4.1M`. */
-export function short(value: number | null | undefined): string {
+export const short = (value: number | null | undefined): string => sizeOf(value, 1);
+
+function sizeOf(value: number | null | undefined, decimals: number): string {
   if (value === null || value === undefined) return '–';
   if (Math.abs(value) < 1000) return String(+value.toFixed(value < 10 ? 2 : 0));
   const [scaled, unit] =
@@ -56,7 +58,7 @@ export function short(value: number | null | undefined): string {
       : value < 9.995e8
         ? [value / 1e6, 'M']
         : [value / 1e9, 'G'];
-  return `${scaled < 99.95 ? +scaled.toFixed(1) : Math.round(scaled)}${unit}`;
+  return `${scaled < 99.95 ? +scaled.toFixed(decimals) : Math.round(scaled)}${unit}`;
 }
 
 /** `62 %` of 0.62. */
@@ -84,8 +86,19 @@ export function usd(amount: number | null): string {
   return `${sign}$${size.toFixed(size < 0.1 ? 4 : size < 100 ? 2 : 0)}`;
 }
 
-/** `$0.15`, `$0.05`: an amount of an axis, which is round. */
-export const usdOfAxis = (amount: number): string => `$${Number(amount.toPrecision(3))}`;
+/** An amount among others in a column: as many decimals as they have. */
+export const usdInColumn = (amount: number | null): string => {
+  if (amount === null || amount === 0 || amount >= 0.00095) return usd(amount);
+  return amount < 0.0001 ? '<$0.0001' : `$${amount.toFixed(4)}`;
+};
+
+/** What is on an axis is round, and has all its digits: `$0.15`, `1.25M`, `0.75 ms`. */
+const ON_AXIS = new Map<unknown, (value: number) => string>([
+  [usd, (amount) => `$${Number(amount.toPrecision(3))}`],
+  [short, (value) => sizeOf(value, 2)],
+  [millis, (ms) => (ms < 10 ? `${+ms.toFixed(2)} ms` : millis(ms))],
+]);
+export const onAxis = (format: (value: number) => string) => ON_AXIS.get(format) ?? format;
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

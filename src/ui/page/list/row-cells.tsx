@@ -2,7 +2,7 @@
 
 import { h, type VNode } from 'preact';
 import type { Hit, Story, UiRow } from '../../api/api.ts';
-import { bytes, clock, day, millis, several, short, usd } from '../kit/format.ts';
+import { bytes, clock, day, millis, several, short, usd, usdInColumn } from '../kit/format.ts';
 import { listed, t } from '../kit/language.ts';
 import { type FilterName, sessionLink } from '../kit/route.ts';
 import type { Child } from '../kit/ui.tsx';
@@ -100,16 +100,13 @@ const CELLS: Readonly<Record<string, (row: UiRow, context: RowContext) => VNode>
   out: (row) => tokens('tokens out', row.output_tokens, t`out`),
   size: (row) => cell('size', bytes(row.bytes)),
   first: ({ first_byte_ms: first }) => cell('first', first !== null && millis(first)),
-  cost: ({ cost }) => cell('cost', cost !== null && amount(cost)),
+  cost: ({ cost }) =>
+    cell('cost', cost !== null && <span title={usd(cost)}>{usdInColumn(cost)}</span>),
   total(row, { most, now }) {
     const elapsed = elapsedOf(row, now);
     return cell('total', elapsed !== null && millis(elapsed), bar(row, most, elapsed ?? 0));
   },
 };
-
-/** An amount too small for its column is told apart from nothing; the title has it in full. */
-const amount = (cost: number) =>
-  cost > 0 && cost < 0.0001 ? <span title={usd(cost)}>{'<$0.0001'}</span> : usd(cost);
 
 /** What may cost something; what needs no action is a number. */
 function notesCell(notes: string, isCheap: RowContext['isCheap']): VNode {

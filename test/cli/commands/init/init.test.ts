@@ -36,6 +36,7 @@ describe('--yes', () => {
     const { code, out } = await world.run(['init', '--yes']);
     expect(code).toBe(0);
     expect(out).toContain(standard());
+    expect(out).toContain('then hopgate serve, then');
     expect(await checked()).toContain('demo');
     expect(statSync(standard()).mode & 0o777).toBe(0o600);
   });
@@ -225,6 +226,8 @@ describe('questions', () => {
     expect(err).toContain('Send some kinds of request (code, long prompts, images …) to models');
     expect(code).toBe(0);
     expect(out).toContain(file);
+    // No command looks there by itself.
+    expect(out).toContain(`then hopgate serve --config ${file}, then`);
     const models = await world.run([
       'models',
       '-c',
