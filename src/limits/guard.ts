@@ -312,17 +312,33 @@ export function addLimitHeaders(headers: FlatHeaders, usages: readonly LimitUsag
     else if (limit.unit === 'requests') requests = tighter(requests, one);
     else tokens = tighter(tokens, one);
   }
-  if (requests !== undefined) addRate(headers, 'requests', requests);
-  if (tokens !== undefined) addRate(headers, 'tokens', tokens);
+  if (requests !== undefined) addRate(headers, REQUEST_HEADERS, requests);
+  if (tokens !== undefined) addRate(headers, TOKEN_HEADERS, tokens);
   if (budget !== undefined) {
     headers.set('x-hopgate-budget-remaining-usd', usdText(budget.remaining));
   }
 }
 
-function addRate(headers: FlatHeaders, unit: string, { limit, remaining, resetMs }: LimitUsage) {
-  headers.set(`x-ratelimit-limit-${unit}`, String(limit.amount));
-  headers.set(`x-ratelimit-remaining-${unit}`, String(remaining));
-  headers.set(`x-ratelimit-reset-${unit}`, durationText(resetMs ?? 0));
+// Whole names: a name that is put together is hashed anew for each answer.
+const REQUEST_HEADERS = [
+  'x-ratelimit-limit-requests',
+  'x-ratelimit-remaining-requests',
+  'x-ratelimit-reset-requests',
+] as const;
+const TOKEN_HEADERS = [
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-tokens',
+] as const;
+
+function addRate(
+  headers: FlatHeaders,
+  [most, left, reset]: typeof REQUEST_HEADERS | typeof TOKEN_HEADERS,
+  { limit, remaining, resetMs }: LimitUsage,
+) {
+  headers.set(most, String(limit.amount));
+  headers.set(left, String(remaining));
+  headers.set(reset, durationText(resetMs ?? 0));
 }
 
 const tighter = (known: LimitUsage | undefined, one: LimitUsage): LimitUsage =>

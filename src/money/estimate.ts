@@ -17,7 +17,8 @@ const WEIGHT = 0.2;
 const MIN_TOKENS = 16;
 const MIN_RATIO = 1;
 const MAX_RATIO = 5000;
-const MAX_TARGETS = 2000;
+/** Of answers that are streamed, and of those that are not. */
+const MAX_TARGETS = 1000;
 /** Output that is reserved while nothing is known of a target, and the request sets no limit. */
 const UNKNOWN_OUTPUT = 1000;
 /** What an answer may have where the request sets no limit. */
@@ -49,7 +50,8 @@ export type LearnedAnswers = Readonly<Learned>;
 
 /** Learns from completed answers. Bounded: the target that was learned first is forgotten first. */
 export class OutputEstimate {
-  readonly #learned = new Map<string, Learned>();
+  readonly #streamed = new Map<string, Learned>();
+  readonly #whole = new Map<string, Learned>();
   /** Those that have learned since they were last taken. */
   readonly #changed = new Set<Learned>();
 
@@ -57,9 +59,8 @@ export class OutputEstimate {
   learn(kind: AnswerKind, received: number, tokens: number): void {
     const bytes = received - repeatedBytes(kind) * tokens;
     if (tokens < MIN_TOKENS || bytes < tokens * MIN_RATIO || bytes > tokens * MAX_RATIO) return;
-    const key = keyOf(kind);
     const ratio = bytes / tokens;
-    const known = this.#learned.get(key);
+    const known = this.#known(kind);
     if (known !== undefined) {
       known.bytesPerToken += WEIGHT * (ratio - known.bytesPerToken);
       known.spread += WEIGHT * (Math.abs(tokens - known.mean) - known.spread);
@@ -69,28 +70,37 @@ export class OutputEstimate {
     }
     const { target, stream } = kind;
     const learned = { target, stream, bytesPerToken: ratio, mean: tokens, spread: tokens / 2 };
-    this.#add(key, learned);
+    this.#add(learned);
     this.#changed.add(learned);
   }
 
-  #add(key: string, learned: Learned): void {
-    if (this.#learned.size >= MAX_TARGETS) {
-      const [oldest, forgotten] = this.#learned.entries().next().value!;
-      this.#learned.delete(oldest);
+  #allOf({ stream }: Pick<AnswerKind, 'stream'>): Map<string, Learned> {
+    return stream ? this.#streamed : this.#whole;
+  }
+
+  #known(kind: Pick<AnswerKind, 'target' | 'stream'>): Learned | undefined {
+    return this.#allOf(kind).get(kind.target);
+  }
+
+  #add(learned: Learned): void {
+    const all = this.#allOf(learned);
+    if (all.size >= MAX_TARGETS) {
+      const [oldest, forgotten] = all.entries().next().value!;
+      all.delete(oldest);
       this.#changed.delete(forgotten);
     }
-    this.#learned.set(key, learned);
+    all.set(learned.target, learned);
   }
 
   /** Takes over what an earlier process learned. What this one has learned itself stays. */
   restore(all: readonly LearnedAnswers[]): void {
     for (const learned of all) {
       const { bytesPerToken, mean, spread } = learned;
-      const key = keyOf(learned);
-      if (this.#learned.has(key) || this.#learned.size >= MAX_TARGETS) continue;
+      if (this.#known(learned) !== undefined) continue;
+      if (this.#allOf(learned).size >= MAX_TARGETS) continue;
       if (bytesPerToken < MIN_RATIO || bytesPerToken > MAX_RATIO) continue;
       if (mean < MIN_TOKENS || spread < 0) continue;
-      this.#add(key, { ...learned });
+      this.#add({ ...learned });
     }
   }
 
@@ -107,7 +117,7 @@ export class OutputEstimate {
 
   /** Tokens of this many bytes of an answer. `complete`: it came to its end. */
   tokens(kind: AnswerKind, bytes: number, complete: boolean): number {
-    const known = this.#learned.get(keyOf(kind))?.bytesPerToken;
+    const known = this.#known(kind)?.bytesPerToken;
     const usual = kind.stream ? (STREAMED[kind.protocol] ?? STREAMED_ELSEWHERE) : WHOLE;
     const repeated = complete ? repeatedBytes(kind) : 0;
     return Math.ceil(bytes / ((known ?? usual) + repeated));
@@ -120,7 +130,7 @@ export class OutputEstimate {
 
   /** Tokens that nearly every answer of this target stays below; what is reserved before it comes. */
   reserved(kind: AnswerKind, most: number | undefined, choices = 1): number {
-    const known = this.#learned.get(keyOf(kind));
+    const known = this.#known(kind);
     const likely =
       known === undefined ? UNKNOWN_OUTPUT : Math.ceil(known.mean + 2.5 * known.spread);
     return (most === undefined ? likely : Math.min(most, likely)) * Math.max(1, choices);
@@ -130,6 +140,3 @@ export class OutputEstimate {
 /** Bytes that the end of an answer has for each token of it. */
 const repeatedBytes = ({ protocol, stream }: AnswerKind): number =>
   stream ? (REPEATED[protocol] ?? 0) * TEXT_BYTES : 0;
-
-const keyOf = ({ target, stream }: Pick<AnswerKind, 'target' | 'stream'>): string =>
-  stream ? target : `${target}\0`;
