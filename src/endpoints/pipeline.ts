@@ -1,4 +1,4 @@
-/** The exchange of an endpoint beside the protocols: read → route → tries → answer, the body untouched both ways. */
+/** The exchange of an endpoint beside the protocols: read → route → tries → answer; the body stays, but for vectors of another API. */
 
 import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, departure } from '../conversation/errors.ts';
