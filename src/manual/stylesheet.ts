@@ -27,7 +27,7 @@ code{font:0.88em ui-monospace,monospace;background:var(--tint);border-radius:3px
 pre code{background:none;padding:0;font-size:13.5px}.c{color:var(--soft)}.k{color:var(--key)}.s{color:var(--text)}.n{color:var(--num)}
 .copy{position:absolute;top:6px;right:6px;font:12.5px system-ui,sans-serif;color:var(--soft);background:var(--paper);border:1px solid var(--line);border-radius:5px;padding:2px 8px;cursor:pointer}.copy:hover{color:var(--ink)}
 .table{overflow-x:auto;margin:12px 0}table{border-collapse:collapse;font-size:15px}
-th,td{border-bottom:1px solid var(--line);padding:6px 14px 6px 0;text-align:left;vertical-align:top}td:nth-child(4){min-width:210px}td:nth-child(3):not(:last-child){min-width:120px}td:nth-child(3):nth-last-child(2) code{overflow-wrap:anywhere}td:nth-child(2):nth-last-child(2){min-width:90px;overflow-wrap:anywhere}
+th,td{border-bottom:1px solid var(--line);padding:6px 14px 6px 0;text-align:left;vertical-align:top}td:nth-child(4){min-width:210px}td:nth-child(3):not(:last-child){min-width:150px}td:nth-child(3):nth-last-child(2) code{overflow-wrap:anywhere}td:nth-child(2):nth-last-child(2){min-width:90px;overflow-wrap:anywhere}
 th{color:var(--soft);font-weight:600}
 blockquote{margin:12px 0;padding:2px 14px;border-left:3px solid var(--line);color:var(--soft)}
 img{max-width:100%;height:auto;border:1px solid var(--line);border-radius:6px}
