@@ -68,9 +68,12 @@ const FORMS: Readonly<Record<EmbeddingForm, Form>> = {
         dimensions,
       }),
     readAnswer({ data, usage }) {
-      const values: Json[] = [];
-      for (const [at, one] of objects(data).entries()) {
-        values[typeof one.index === 'number' ? one.index : at] = one.embedding ?? null;
+      const list = objects(data);
+      const values: Json[] = list.map(() => null);
+      for (const [at, { index, embedding = null }] of list.entries()) {
+        // Each has its place, and no vendor makes the list longer.
+        const place = typeof index === 'number' && index in values ? index : at;
+        values[place] = embedding;
       }
       return { values, usage: isObject(usage) ? usageOf(usage) : undefined };
     },

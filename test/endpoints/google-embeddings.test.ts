@@ -417,6 +417,26 @@ describe('what goes wrong at a vendor', () => {
     }
   });
 
+  test.each([
+    ['beyond the list', [4e9, 1], 200],
+    ['below it', [-1, 1], 200],
+    ['no whole number', [0.5, 1], 200],
+    ['missing', [undefined, undefined], 200],
+    ['said twice', [0, 0], 502],
+  ])('a place %s makes no list longer, and no vector is lost untold', async (_, places, status) => {
+    const vectors = places.map((index, at) => ({ index, embedding: [at] }));
+    const { stop, own } = await at('openai-chat', () => Response.json({ data: vectors }));
+    const requests = TEXTS.map((text) => ({ content: { parts: [{ text }] } }));
+    const response = await fetch(`${own.url}/v1beta/models/m:batchEmbedContents`, {
+      method: 'POST',
+      body: JSON.stringify({ requests }),
+    });
+    const answer = (await response.json()) as Body;
+    await stop();
+    expect(response.status).toBe(status);
+    if (status === 200) expect(answer.embeddings).toEqual([{ values: [0] }, { values: [1] }]);
+  });
+
   test('an answer of more than limits.answer_bytes is refused as soon as it is', async () => {
     let sent = 0;
     const { openai, stop } = await at(
