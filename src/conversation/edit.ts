@@ -121,6 +121,9 @@ function settingsOf(turn: Turn): readonly string[] {
   return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
 }
 
+/** What a model reads of a tool that failed and said nothing. */
+export const FAILED_SILENTLY = 'The tool failed without a message.';
+
 /** The texts of a result of another vendor's tool, whose call the next vendor never saw; '' for none. */
 export const resultWords = ({ content }: ToolResultBlock): string =>
   content

@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { anthropicMessages } from '../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../src/codecs/codec.ts';
+import { googleGemini } from '../../src/codecs/google-gemini/index.ts';
 import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../src/conversation/notes.ts';
@@ -303,5 +304,39 @@ describe("an error of Anthropic's", () => {
 
   test("a vendor's code in place of the type stays", () => {
     expect(code('openai-chat', 400, '1210', 'x')).toBe('1210');
+  });
+});
+
+describe('a failed tool that said nothing has failed at every vendor', () => {
+  const failed = (content: JsonObject) => ({
+    tools: [{ name: 'f', input_schema: { type: 'object' } }],
+    messages: [
+      { role: 'user', content: 'a' },
+      { role: 'assistant', content: [{ type: 'tool_use', id: 'toolu_1', name: 'f', input: {} }] },
+      {
+        role: 'user',
+        content: [{ type: 'tool_result', tool_use_id: 'toolu_1', is_error: true, ...content }],
+      },
+    ],
+  });
+  const CONTENTS = [
+    {},
+    { content: '' },
+    { content: [] },
+    { content: [{ type: 'text', text: '' }] },
+  ];
+  test.each(CONTENTS)('%p', (content) => {
+    const conversation = anthropicMessages.decodeRequest({
+      ...SMALLEST['anthropic-messages'],
+      ...failed(content),
+    });
+    for (const codec of [openaiChat, openaiResponses, googleGemini]) {
+      const target = { provider: 'p', model: 'm', protocol: codec.name, profile: NO_PROFILE };
+      const body = codec.encodeRequest(conversation, target, new Notes());
+      expect([codec.name, JSON.stringify(body)]).toEqual([
+        codec.name,
+        expect.stringMatching(/[Ee]rror\W{2,4}The tool failed without a message\./),
+      ]);
+    }
   });
 });

@@ -45,7 +45,7 @@ export const fitChatTemplate: FitRule = (conversation, context) => {
   if (protocol !== 'openai-chat') return conversation;
   let { turns } = conversation;
   if (profile.systemTurns === false) turns = instructionsFirst(turns, context);
-  if (profile.emptyReplies === false) turns = withoutEmptyReplies(turns, context);
+  if (profile.emptyReplies === false) turns = withoutReplies(turns, context, saysNothing);
   if (profile.parallelCalls === false) turns = oneCallPerTurn(turns, context);
   return withParts(conversation, { turns });
 };
@@ -68,8 +68,13 @@ export const fitTurns: FitRule = (conversation, context) => {
 export const fitNeighbours: FitRule = (conversation, context) => {
   const { profile, protocol } = context;
   let turns = fitFirstAndLast(conversation.turns, context);
-  if (profile.sameRoleTurns === false && protocol !== 'openai-responses')
+  if (profile.sameRoleTurns === false && protocol !== 'openai-responses') {
+    // Of another protocol, what says nothing in Chat is not written there: its neighbours would meet.
+    if (protocol === 'openai-chat' && !context.sameProtocol) {
+      turns = withoutReplies(turns, context, (block) => isNotWritten(block, context));
+    }
     turns = joinNeighbours(turns, context);
+  }
   return withParts(conversation, { turns });
 };
 
@@ -92,9 +97,13 @@ function instructionsFirst(
 }
 
 /** Answers that were cut off before their first word stay in the histories of agents. */
-function withoutEmptyReplies(turns: readonly Turn[], { notes }: FitContext): readonly Turn[] {
+function withoutReplies(
+  turns: readonly Turn[],
+  { notes }: FitContext,
+  isEmpty: (block: Block) => boolean,
+): readonly Turn[] {
   return mapUnchanged(turns, (turn, at) => {
-    if (turn.role !== 'assistant' || !turn.blocks.every(saysNothing)) return turn;
+    if (turn.role !== 'assistant' || !turn.blocks.every(isEmpty)) return turn;
     notes.add('message_shape_repaired', `/messages/${at}`, 'empty assistant message removed');
     return undefined;
   });
@@ -102,6 +111,12 @@ function withoutEmptyReplies(turns: readonly Turn[], { notes }: FitContext): rea
 
 const saysNothing = (block: Block): boolean =>
   block.type === 'reasoning' || (block.type === 'text' && block.text === '');
+
+function isNotWritten(block: Block, { profile, protocol }: FitContext): boolean {
+  if (block.type !== 'reasoning') return saysNothing(block);
+  if (block.sealed?.protocol === protocol) return false;
+  return block.text === '' || profile.reasoningField === 'none';
+}
 
 /** "This model only supports single tool-calls at once": each call is followed by its own result. */
 function oneCallPerTurn(

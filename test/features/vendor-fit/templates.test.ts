@@ -1,7 +1,7 @@
 /** Histories at servers with a model's chat template: content that such templates refuse is not sent. */
 
 import { describe, expect, test } from 'bun:test';
-import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { targetOf, vendorRequest } from './vendor.ts';
 
@@ -140,10 +140,40 @@ const RESPONSES: JsonObject = {
   tools: [{ type: 'function', name: 'look', parameters: { type: 'object' } }],
 };
 
+/** An answer that was cut off before its first word: codecs of Chat do not write it. */
+const emptyOf = (content: Json) => ({
+  max_tokens: 9,
+  messages: [
+    { role: 'user', content: 'environment' },
+    { role: 'assistant', content },
+    { role: 'user', content: 'prompt' },
+  ],
+});
+const EMPTY: readonly (readonly [string, ProtocolName, JsonObject])[] = [
+  ...[
+    '',
+    [],
+    [{ type: 'text', text: '' }],
+    [{ type: 'thinking', thinking: '', signature: 'c2VhbGVk' }],
+  ].map((content) => ['anthropic-messages', emptyOf(content)] as const),
+  ...[
+    { role: 'assistant', content: '' },
+    { role: 'assistant', content: [] },
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: 'c2VhbGVk' },
+  ].map(
+    (one) =>
+      [
+        'openai-responses',
+        { input: [item('user', 'environment'), one, item('user', 'prompt')] },
+      ] as const,
+  ),
+].map(([client, body]) => [`${client}, an empty answer: ${JSON.stringify(body)}`, client, body]);
+
 const ASKED: readonly (readonly [string, ProtocolName, JsonObject])[] = [
   ...Object.entries(CHAT).map(([what, body]) => [what, 'openai-chat', body] as const),
   ['a Messages client', 'anthropic-messages', MESSAGES],
   ['a Responses client', 'openai-responses', RESPONSES],
+  ...EMPTY,
 ];
 
 for (const model of [MISTRAL, LLAMA, 'qwen3.5-4b']) {

@@ -1,5 +1,6 @@
 /** Encodes blocks as the parts of a Gemini content, with notes for what changes its form. */
 
+import { FAILED_SILENTLY } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { wrapFreeform } from '../../../conversation/tools/tool-names.ts';
@@ -296,6 +297,7 @@ export function resultParts(block: ToolResultBlock, context: PartContext): Resul
     noteOnce(context, 'content_bridged', 'media of a tool result beside it');
     text = text === '' ? '[attached below]' : `${text}\n[attached below]`;
   }
+  if (text === '' && block.isError) text = FAILED_SILENTLY;
   const before = isObject(from.functionResponse ?? from.function_response)
     ? ((from.functionResponse ?? from.function_response) as JsonObject)
     : {};

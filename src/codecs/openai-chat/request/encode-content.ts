@@ -1,5 +1,6 @@
 /** Encodes the blocks of system, user and tool messages as Chat content, with notes for what changes its form. */
 
+import { FAILED_SILENTLY } from '../../../conversation/edit.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import type {
@@ -254,6 +255,6 @@ function markError(parts: JsonObject[], context: MessageContext): void {
   const at = parts.findIndex((part) => part.type === 'text');
   const before = at < 0 ? '' : (text(parts[at]!.text) ?? '');
   if (/^error\b/i.test(before)) return;
-  if (at < 0) parts.unshift(textPart('Error: the tool failed.'));
-  else parts[at] = { ...parts[at]!, text: `Error: ${before}` };
+  if (at < 0) parts.unshift(textPart(`Error: ${FAILED_SILENTLY}`));
+  else parts[at] = { ...parts[at]!, text: `Error: ${before || FAILED_SILENTLY}` };
 }

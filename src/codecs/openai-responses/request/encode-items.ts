@@ -1,6 +1,6 @@
 /** Encodes turns as Responses input items: messages, calls, results and reasoning. */
 
-import { resultWords } from '../../../conversation/edit.ts';
+import { FAILED_SILENTLY, resultWords } from '../../../conversation/edit.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type {
@@ -264,7 +264,8 @@ function encodeOutput(block: ToolResultBlock, at: string, context: ItemContext):
   if (media || listed) {
     return prefix === '' ? parts : [{ type: 'input_text', text: prefix.trimEnd() }, ...parts];
   }
-  return prefix + parts.map((part) => (typeof part.text === 'string' ? part.text : '')).join('\n');
+  const words = parts.map((part) => (typeof part.text === 'string' ? part.text : '')).join('\n');
+  return prefix + (block.isError && words === '' ? FAILED_SILENTLY : words);
 }
 
 /**

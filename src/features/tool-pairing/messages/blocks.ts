@@ -1,7 +1,7 @@
 /** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
 
 import { withoutCacheMark } from '../../../conversation/cache-marks.ts';
-import { editNode, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
+import { editNode, FAILED_SILENTLY, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { wordSet } from '../../../lib/text/words.ts';
@@ -97,9 +97,7 @@ function cleanResult(block: ToolResultBlock, counts: RepairCounts): ToolResultBl
   if (block.isError && content.length === 0) {
     // content cannot be empty if `is_error` is true
     counts.blank++;
-    return editNode(block, {
-      content: [{ type: 'text', text: 'The tool failed without a message.' }],
-    });
+    return editNode(block, { content: [{ type: 'text', text: FAILED_SILENTLY }] });
   }
   return content === block.content ? block : editNode(block, { content });
 }
