@@ -2,7 +2,7 @@
 
 import { type GatewayError, isClientGone } from '../conversation/errors.ts';
 import type { FinishReason } from '../conversation/events.ts';
-import type { Note, Notes } from '../conversation/notes.ts';
+import { type Note, Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import type { FlatHeaders } from '../lib/http/headers.ts';
 import type { Recording } from '../samples/recording.ts';
@@ -83,6 +83,16 @@ export class ExchangeSummaryBuilder {
     if (answer.notes === undefined) return;
     if (this.#noted !== undefined) this.#notedBefore = [...this.#notedBefore, this.#noted];
     this.#noted = answer.notes;
+  }
+
+  /** With those of the hops before: what this gateway says of the exchange as a whole. */
+  notesWith(last: Notes | undefined): Notes | undefined {
+    const isFirst = this.#notedBefore.length === 0 && (last ?? this.#noted) === this.#noted;
+    if (isFirst) return this.#noted;
+    const all = new Notes();
+    all.join(this.#notes());
+    if (last !== undefined && last !== this.#noted) all.join(last.all);
+    return all;
   }
 
   firstByte(): void {

@@ -156,7 +156,8 @@ export function wholeResponse(
   summary.firstByte();
   const headers = answer.same ? forwardedHeaders(answer.headers, secrets) : new FlatHeaders();
   if (!answer.same) headers.set('content-type', 'application/json');
-  ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes: answer.notes });
+  const notes = summary.notesWith(answer.notes);
+  ownHeaders(headers, { requestId: exchange.id, target: answer.target, notes });
   summary.addHeaders(headers, true);
   const { status } = answer;
   summary.recording?.clientStart(status, headers);
@@ -195,8 +196,11 @@ export function errorOf(
   summary: ExchangeSummaryBuilder,
   from: Partial<Pick<FailedOutcome, 'target' | 'notes'>> = {},
 ): Response {
-  const { target, notes } = from;
-  const own = { requestId: exchange.id, target, notes };
+  const own = {
+    requestId: exchange.id,
+    target: from.target,
+    notes: summary.notesWith(from.notes),
+  };
   const { status, headers, body } = errorParts(exchange.protocol, error, own);
   summary.addHeaders(headers, true);
   summary.recording?.clientStart(status, headers);

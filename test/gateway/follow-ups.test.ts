@@ -116,6 +116,29 @@ for (const client of Object.keys(BODIES) as ProtocolName[]) {
       expect(text).not.toContain('lookup');
     });
 
+    test('the header of a whole answer has the notes of all hops', async () => {
+      const noting: Feature = {
+        name: 'noting',
+        request(conversation, { notes, hop }) {
+          notes.add(`hop_${hop}`);
+          return conversation;
+        },
+      };
+      const first = whole({ role: 'assistant', content: null, tool_calls: [call] }, 'tool_calls');
+      const features = [noting, lookup()];
+      const ends: readonly Scripted[] = [
+        whole({ role: 'assistant', content: 'It is 42.' }, 'stop'),
+        { status: 400, json: { error: { message: 'no', type: 'invalid_request_error' } } },
+      ];
+      for (const end of ends) {
+        const gateway = scriptedGateway('openai-chat', [first, end], features);
+        const { headers } = await gateway.ask(client, BODIES[client](false));
+        const named = headers.get('x-hopgate-notes')?.split(',');
+        expect(named).toEqual(expect.arrayContaining(['hop_1', 'hop_2']));
+        expect(gateway.summaries[0]!.notes.map(({ name }) => name)).toEqual(named!);
+      }
+    });
+
     test('a second hop that fails before it said anything is tried again, unseen', async () => {
       const cut: Scripted = { sse: [chunk({ role: 'assistant' })], cut: true };
       const gateway = scriptedGateway('openai-chat', [calls, cut, says('It is 42.')], [lookup()]);

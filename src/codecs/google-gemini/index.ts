@@ -1,7 +1,8 @@
 /** The codec of Google's Gemini protocol (`generateContent`). */
 
-import type { ByteList } from '../../lib/bytes/byte-list.ts';
-import type { JsonObject } from '../../lib/json/json.ts';
+import { type ByteList, wholeBytes } from '../../lib/bytes/byte-list.ts';
+import { asBuffer, containsAny, needles } from '../../lib/bytes/bytes.ts';
+import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import type { AddressedRequest, Codec, EmbedMethod, ModelEntry } from '../codec.ts';
 import { bareModel, withoutAddress } from './address.ts';
 import { decodeReply } from './reply/decode-reply.ts';
@@ -44,6 +45,26 @@ const METHOD_OF = {
   count: 'countTokens',
 } as const;
 
+const MEANT_NAMES: ReadonlySet<string> = new Set([
+  'generateContentRequest',
+  'generate_content_request',
+]);
+const MEANT = needles(...[...MEANT_NAMES].map((name) => `"${name}"`));
+
+/** A request to count that holds the one that is meant names the model there, too (`models/…`), and Google compares. */
+function withMeantModel(body: Uint8Array | ByteList, model: string): Uint8Array | ByteList {
+  const bytes = wholeBytes(body);
+  if (!containsAny(asBuffer(bytes), MEANT)) return body;
+  const value = tryParse(new TextDecoder().decode(bytes));
+  if (!isObject(value)) return body;
+  const name = bareModel(model);
+  const own = name.startsWith('tunedModels/') ? name : `models/${name}`;
+  const meant = Object.entries(value).map(([key, one]) =>
+    MEANT_NAMES.has(key) && isObject(one) ? [key, { ...one, model: own }] : [key, one],
+  );
+  return Buffer.from(JSON.stringify(Object.fromEntries(meant)));
+}
+
 function addressed(
   body: Uint8Array | ByteList,
   model: string,
@@ -52,7 +73,7 @@ function addressed(
   return {
     path: pathOf(model, kind in METHOD_OF ? METHOD_OF[kind as keyof typeof METHOD_OF] : kind),
     query: kind === 'stream' ? 'alt=sse' : '',
-    body: withoutAddress(body),
+    body: kind === 'count' ? withMeantModel(withoutAddress(body), model) : withoutAddress(body),
   };
 }
 

@@ -140,3 +140,24 @@ describe('the body', () => {
     );
   });
 });
+
+test("the request that a count is asked for names the vendor's model, as Google compares it with the address", () => {
+  // https://ai.google.dev/api/tokens#GenerateContentRequest: `model` is required, as `models/{model}`.
+  for (const key of ['generateContentRequest', 'generate_content_request']) {
+    const meant = { contents: [{ role: 'user', parts: [{ text: 'a' }] }], tools: [] };
+    const asked = withAddress(
+      bytes(JSON.stringify({ [key]: { model: 'models/mine', ...meant } })),
+      'mine',
+      false,
+    );
+    const sent = (model: string) => {
+      const { path, body } = googleGemini.addressed(asked, model, 'count');
+      return [path, JSON.parse(text(body as Uint8Array))];
+    };
+    expect(sent('gemini-3.8-flash')).toEqual([
+      '/models/gemini-3.8-flash:countTokens',
+      { [key]: { model: 'models/gemini-3.8-flash', ...meant } },
+    ]);
+    expect(sent('tunedModels/t')[1]).toMatchObject({ [key]: { model: 'tunedModels/t' } });
+  }
+});
