@@ -3,7 +3,7 @@
 import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
-import { Pieces } from '../lib/bytes/bytes.ts';
+import { Pieces, withoutByteOrderMark } from '../lib/bytes/bytes.ts';
 import { isObject, tryParse } from '../lib/json/json.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
@@ -88,7 +88,7 @@ export async function readRefusal(
   const isOwn = isObject(parsed) && isObject(parsed.error);
   const same = protocol === request.protocol && error === vendors && isOwn;
   if (!same || !hasKnownWords(request.protocol, error)) return failure;
-  const own = text === sent ? bytes : new TextEncoder().encode(text);
+  const own = text === sent ? withoutByteOrderMark(bytes) : new TextEncoder().encode(text);
   return { ...failure, raw: { status, headers, body: own } };
 }
 

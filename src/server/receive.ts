@@ -7,6 +7,7 @@ import type { EntryName } from '../conversation/models/endpoint-names.ts';
 import { errorResponse } from '../gateway/error-response.ts';
 import type { Exchange, FormSource, Gateway } from '../gateway/types.ts';
 import { type Who, WITHOUT_KEY } from '../keys/principal.ts';
+import { withoutByteOrderMark } from '../lib/bytes/bytes.ts';
 import { FlatHeaders, type ReadonlyHeaders } from '../lib/http/headers.ts';
 import { tickEnd } from '../lib/loop/tick-end.ts';
 import { requestId } from '../lib/text/ids.ts';
@@ -96,7 +97,7 @@ export function receive(
       await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
-      const bytes = withoutMark(read instanceof Uint8Array ? read : Buffer.from(read));
+      const bytes = withoutByteOrderMark(read instanceof Uint8Array ? read : Buffer.from(read));
       const body = asked === undefined ? bytes : asked.body(bytes);
       held = connections.begun(request, principal.id, body.length);
       const exchange = new HttpExchange(request, protocol, {
@@ -134,10 +135,6 @@ export function receive(
     }
   };
 }
-
-/** The body without a byte order mark, which some editors write and vendors refuse (RFC 8259, section 8.1). */
-const withoutMark = (body: Uint8Array): Uint8Array =>
-  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
 /** An exchange is over: its body is given up, and its connection waits for the next request. */
 export function rested(connections: Connections, exchange: Exchange): void {

@@ -4,7 +4,7 @@ import type { Digest } from '../../codecs/codec.ts';
 import type { Reply, StreamEvent } from '../../conversation/events.ts';
 import { ReplyBuilder, replyEvents } from '../../conversation/reply-builder.ts';
 import type { Interceptor } from '../../features/feature.ts';
-import { Pieces } from '../../lib/bytes/bytes.ts';
+import { Pieces, withoutByteOrderMark } from '../../lib/bytes/bytes.ts';
 import { startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import { madeLarge } from '../../lib/loop/large-garbage.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
@@ -42,11 +42,12 @@ async function readLater(
 
 function read(
   reading: Reading,
-  bytes: Uint8Array,
+  given: Uint8Array,
   contentType: string,
   status: number,
 ): Outcome | Promise<Outcome> {
   const { common, prepared } = reading;
+  const bytes = withoutByteOrderMark(given);
   const { protocol, request, hop } = reading.attempt;
   // Its pieces, its text and its values.
   madeLarge(3 * bytes.length);
@@ -197,7 +198,9 @@ async function bodyOfUnknownLength(reading: Reading): Promise<Uint8Array> {
 function isWholeAnswer(reading: Reading, bytes: Uint8Array): boolean {
   try {
     const type = reading.common.headers.get('content-type') ?? '';
-    return bytes.length > 0 && wholeReply(reading, bytes, type).digest.complete;
+    return (
+      bytes.length > 0 && wholeReply(reading, withoutByteOrderMark(bytes), type).digest.complete
+    );
   } catch {
     return false;
   }

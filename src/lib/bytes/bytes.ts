@@ -119,6 +119,10 @@ export class Pieces {
 
 const encoder = new TextEncoder();
 
+/** Without a byte order mark, which some programs write and parsers of JSON refuse (RFC 8259, section 8.1). */
+export const withoutByteOrderMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;
+
 /** The bytes with `[start, end)` replaced by `text`. */
 export function splice(bytes: Uint8Array, start: number, end: number, text: string): Uint8Array {
   const middle = encoder.encode(text);
