@@ -2,7 +2,7 @@
 
 import type { GatewayError } from '../../conversation/errors.ts';
 import { isEmptyFrame, type StreamEvent } from '../../conversation/events.ts';
-import { asBuffer } from '../../lib/bytes/bytes.ts';
+import { asBuffer, withoutByteOrderMark } from '../../lib/bytes/bytes.ts';
 import type { FrameLimit, SseFrame } from '../../lib/bytes/sse.ts';
 import { TargetError, tooMuch } from '../../upstream/target-error.ts';
 import type { Upstream } from '../../upstream/upstream.ts';
@@ -167,10 +167,11 @@ const LIST = 0x5b;
 const utf8 = new TextDecoder('utf-8', { ignoreBOM: true });
 
 /** What a body is; undefined: its first bytes do not say it. */
-export function formOf(bytes: Uint8Array): 'events' | 'json' | undefined {
-  const from = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
-  const at = from + firstNonBlank(from === 0 ? bytes : bytes.subarray(from));
-  if (at < from) return undefined;
+export function formOf(given: Uint8Array): 'events' | 'json' | undefined {
+  // Of a mark alone, parsers of events know what to make.
+  const bytes = given.length > 3 ? withoutByteOrderMark(given) : given;
+  const at = firstNonBlank(bytes);
+  if (at < 0) return undefined;
   if (bytes[at] === OBJECT || bytes[at] === LIST) return 'json';
   return isField(bytes, at) ? 'events' : undefined;
 }

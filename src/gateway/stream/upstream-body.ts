@@ -2,7 +2,6 @@
 
 import { clientGone, GatewayError, isClientGone } from '../../conversation/errors.ts';
 import type { AnswerWatch } from '../../features/feature.ts';
-import { withoutByteOrderMark } from '../../lib/bytes/bytes.ts';
 import type { Abort, AbortGuard } from '../../lib/loop/abort.ts';
 import { type IdleTimer, startIdleTimer } from '../../lib/loop/idle-timer.ts';
 import type { HopRecording } from '../../samples/recording.ts';
@@ -82,7 +81,8 @@ export class UpstreamBody implements ChunkSink {
     try {
       const batch = this.read();
       if (batch instanceof Promise || batch?.length === 0) return this.#peekLater(batch);
-      return this.#keep(batch);
+      this.#peeked = { batch };
+      return batch;
     } catch (thrown) {
       this.#peeked = { thrown };
       return undefined;
@@ -93,21 +93,12 @@ export class UpstreamBody implements ChunkSink {
     try {
       let batch = await first;
       while (batch?.length === 0) batch = await this.read();
-      return this.#keep(batch);
+      this.#peeked = { batch };
+      return batch;
     } catch (thrown) {
       this.#peeked = { thrown };
       return undefined;
     }
-  }
-
-  /** A mark before the first line would hide it from parsers of events. */
-  #keep(given: Batch): Batch {
-    const first = given?.[0];
-    const bare = first && withoutByteOrderMark(first);
-    const isMarked = given !== undefined && bare !== undefined && bare !== first;
-    const batch = isMarked ? [bare, ...given.slice(1)].filter(({ length }) => length > 0) : given;
-    this.#peeked = { batch };
-    return batch;
   }
 
   #takePeeked(peeked: Peeked): Batch {
