@@ -18,6 +18,8 @@ const BY_STATUS: Readonly<Record<number, ErrorKind>> = {
   424: 'upstream',
   425: 'overloaded',
   429: 'rate_limit',
+  // RFC 7725: withheld there for legal reasons, and no fault of the key.
+  451: 'not_found',
   // Google cancels under load (vertesia/llumiverse#467).
   499: 'upstream',
   503: 'overloaded',

@@ -340,6 +340,25 @@ describe('how Google’s answer ended', () => {
       }
     });
 
+    // https://github.com/minimaxir/gemimg/issues/5: an image was asked for, and none came.
+    test.each([
+      ['NO_IMAGE', 'The model did not generate an image.'],
+      ['NO_IMAGE', undefined],
+      ['STOP', 'The model produced no output.'],
+    ])(
+      `nothing at all, with %s and %s, is an error that says why (${form})`,
+      async (reason, said) => {
+        for (const client of ALL_PROTOCOLS) {
+          upstream.answerWith(() =>
+            answer(ended(reason, undefined, said ? { finishMessage: said } : {}), form),
+          );
+          const seen = await ask(client, 'google-gemini', form);
+          expect([client, seen.status]).toEqual([client, 502]);
+          expect(seen.text).toContain(said ?? reason);
+        }
+      },
+    );
+
     for (const text of ['Some', undefined]) {
       const how = text === undefined ? 'without text' : 'after text';
       test.each(FAILURES)(`%s ${how} is an error (${form})`, async (reason) => {

@@ -116,6 +116,30 @@ routes: [{ to: ["a/m", "b/m"] }]
   });
 });
 
+describe('451, withheld for legal reasons (RFC 7725)', () => {
+  test.each(['openai-chat', 'openai-responses', 'anthropic-messages', 'google-gemini'])(
+    'of %s: the next target is asked, and no key rests',
+    async (protocol) => {
+      const a = vendor(protocol, '*', 451, {
+        error: { message: 'Unavailable For Legal Reasons' },
+      });
+      const b = vendor('openai-chat', 'never-refused', 500, {});
+      const world = rawWorld(`
+providers:
+  a: { protocol: ${protocol}, base_url: "${a.url}", keys: ["one-key-0123456789"], models: ["*"] }
+  b: { protocol: openai-chat, base_url: "${b.url}", keys: ["good-key-0123456789"], models: ["*"] }
+routes: [{ name: both, to: ["a/m", "b/m"] }]
+`);
+      const both = await world.ask('openai-chat', false, { model: 'both' });
+      expect([both.status, both.text.includes('Hello')]).toEqual([200, true]);
+      const alone = await world.ask('openai-chat', false, { model: 'a/m' });
+      expect(alone.status).toBe(451);
+      expect(alone.text).toContain('Unavailable For Legal Reasons');
+      expect(world.refusedKeys).toEqual([]);
+    },
+  );
+});
+
 const CLIENTS: readonly ProtocolName[] = ['openai-chat', 'openai-responses', 'anthropic-messages'];
 
 describe.each(CLIENTS)('%s', (client) => {

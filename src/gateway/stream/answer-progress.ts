@@ -30,6 +30,7 @@ export class AnswerProgress {
   /** The beginning, with the names that the vendor gave to the answer and to the model. */
   start: StartEvent | undefined;
   finish: FinishReason | undefined;
+  explanation: string | undefined;
   #open: BlockHead['type'] | undefined;
 
   observe(event: StreamEvent): void {
@@ -49,6 +50,7 @@ export class AnswerProgress {
         return;
       case 'finish':
         this.finish = event.reason;
+        this.explanation = event.details?.explanation;
         this.empty = !this.answered && isNatural(event.reason);
         return;
       case 'end':

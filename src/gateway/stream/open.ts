@@ -102,15 +102,12 @@ export function incompleteAnswerError(digest: Digest, provider: string): Gateway
   }
   if (digest.answered ?? digest.semantic) return undefined;
   if (!isNatural(digest.finish)) return undefined;
+  const what = digest.semantic ? 'reasoned, but answered nothing' : 'answered with nothing at all';
+  const why = digest.explanation === undefined ? '.' : `: ${digest.explanation}`;
   // The same request is likely to be answered in the same way, here as from the client.
-  return new TargetError(
-    'once',
-    'upstream',
-    digest.semantic
-      ? `Provider ${provider} reasoned, but answered nothing.`
-      : `Provider ${provider} answered with nothing at all.`,
-    { retryable: false },
-  );
+  return new TargetError('once', 'upstream', `Provider ${provider} ${what}${why}`, {
+    retryable: false,
+  });
 }
 
 /** A failure inside a 200, by what the vendor's codes mean. */

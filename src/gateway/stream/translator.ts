@@ -296,7 +296,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
   }
 
   get digest(): Digest {
-    const { ended, semantic, answered, usage, start, finish, error } = this;
+    const { ended, semantic, answered, usage, start, finish, explanation, error } = this;
     const reported = this.#reported;
     return {
       complete: ended,
@@ -306,6 +306,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
       reported,
       model: start?.model,
       finish,
+      explanation,
       error,
     };
   }

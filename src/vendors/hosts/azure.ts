@@ -29,7 +29,14 @@ export const azure: Vendor = {
   ],
   profiles: {
     // No `file` parts in Azure's Chat.
-    azure: { ...OPENAI_FACTS, exactStreams: true, documents: false, fileIds: false },
+    azure: {
+      ...OPENAI_FACTS,
+      // Its asynchronous filter says its results in choices without a delta, at which clients throw:
+      // https://learn.microsoft.com/azure/ai-foundry/openai/concepts/content-streaming
+      exactStreams: undefined,
+      documents: false,
+      fileIds: false,
+    },
     'azure-responses': {
       ...OPENAI_FACTS,
       storesResponses: true,

@@ -6,7 +6,13 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/jso
 import type { Digest } from '../../codec.ts';
 import { field, flag, list, number, object, objects, text } from '../wire.ts';
 import { inBandError } from './errors.ts';
-import { blockDetails, decodeFinish, finishFailure, finishReasonOf } from './finish-reason.ts';
+import {
+  blockDetails,
+  decodeFinish,
+  finishDetails,
+  finishFailure,
+  finishReasonOf,
+} from './finish-reason.ts';
 import { searchesOf } from './grounding.ts';
 import { decodeUsage } from './usage.ts';
 
@@ -17,6 +23,7 @@ class AnswerFacts {
   #calls = false;
   #reason: string | undefined;
   #message: string | undefined;
+  #explanation: string | undefined;
   #usage: Digest['usage'];
   #model: string | undefined;
   #searches = 0;
@@ -56,6 +63,7 @@ class AnswerFacts {
     if (reason !== field(candidate, 'finishReason')) this.#texts = undefined;
     this.#reason = reason;
     this.#message = text(field(candidate, 'finishMessage'));
+    this.#explanation = finishDetails(candidate)?.explanation;
   }
 
   #part(part: JsonObject): void {
@@ -91,6 +99,7 @@ class AnswerFacts {
       counted: this.#usage && reason !== undefined,
       model: this.#model,
       finish: complete ? decodeFinish(reason!, this.#calls) : undefined,
+      explanation: this.#explanation,
       error,
       unsaid: this.#unsaid || undefined,
     };

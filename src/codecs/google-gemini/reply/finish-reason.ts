@@ -69,10 +69,9 @@ export function decodeFinish(reason: string, calls: boolean): FinishReason {
 /** What a candidate says of its end besides the reason; undefined if it says no more than the usual. */
 export function finishDetails(candidate: JsonObject): FinishDetails | undefined {
   const finishReason = finishReasonOf(candidate);
-  if (finishReason === undefined || finishReason === 'STOP' || finishReason === 'MAX_TOKENS') {
-    return undefined;
-  }
   const message = text(field(candidate, 'finishMessage'));
+  const isUsual = finishReason === 'STOP' || finishReason === 'MAX_TOKENS';
+  if (finishReason === undefined || (isUsual && !message)) return undefined;
   const value = compact({
     finishReason,
     finishMessage: message,

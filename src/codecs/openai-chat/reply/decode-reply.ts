@@ -42,7 +42,8 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
   const reason = text(choice.finish_reason) ?? '';
   const failure = finishFailure(reason);
   if (failure !== undefined) throw failure;
-  const message = object(choice.message) ?? {};
+  const said = object(choice.message);
+  const message = said ?? {};
   const copied = new CopiedThoughts(context.notes);
   const blocks = decodeMessage(message, reply, context, copied);
   const calls = blocks.some((block) => block.type === 'tool-call');
@@ -55,7 +56,8 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       calls,
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
-    odd: isInParts(message.content) || copied.isCopy ? 'form' : undefined,
+    // Azure's filter leaves a choice without a message.
+    odd: said === undefined || isInParts(message.content) || copied.isCopy ? 'form' : undefined,
     oddFinish: isOddFinish(reason, calls, context) ? 'finish_reason' : undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(
