@@ -211,6 +211,31 @@ describe('streams by hand', () => {
     expect(last).toMatchObject({ type: 'error', error: { code: finishReason.toLowerCase() } });
   });
 
+  test('log probabilities have the form that clients of Chat read', () => {
+    // https://ai.google.dev/api/generate-content#LogprobsResult
+    const logprobsResult = {
+      chosenCandidates: [{ token: 'Hé', tokenId: 7, logProbability: -0.25 }],
+      topCandidates: [
+        {
+          candidates: [
+            { token: 'Hé', tokenId: 7, logProbability: -0.25 },
+            { token: 'Ha', tokenId: 8, logProbability: -2 },
+          ],
+        },
+      ],
+    };
+    const events = decodeAll(
+      sse(chunk([{ text: 'Hé' }], { logprobsResult, finishReason: 'STOP' })),
+    );
+    const chosen = { token: 'Hé', logprob: -0.25, bytes: [72, 195, 169] };
+    expect(fold(events).logprobs).toEqual([
+      {
+        ...chosen,
+        top_logprobs: [chosen, { token: 'Ha', logprob: -2, bytes: [72, 97] }],
+      },
+    ]);
+  });
+
   test('arguments in pieces are put together by their paths', () => {
     const call = (value: JsonObject) => chunk([{ functionCall: value }]);
     const bytes = sse(

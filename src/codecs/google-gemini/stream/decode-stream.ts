@@ -9,6 +9,7 @@ import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/jso
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
+import { decodeLogprobs } from '../reply/logprobs.ts';
 import { AnswerCallIds } from '../request/call-ids.ts';
 import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import {
@@ -172,6 +173,10 @@ export class GeminiStreamDecoder implements StreamDecoder {
     this.#end.sources(candidate);
     const content = object(candidate.content);
     for (const part of objects(content?.parts)) this.#part(part, out);
+    if (this.#open === 'text') {
+      const tokens = decodeLogprobs(candidate);
+      if (tokens.length > 0) out.push({ type: 'logprobs', index: this.#index, content: tokens });
+    }
     this.#end.finish(candidate);
   }
 
