@@ -15,6 +15,7 @@ import { clientToolNames, vendorToolNames } from '../features/tool-names/index.t
 import { toolPairing } from '../features/tool-pairing/index.ts';
 import { toolResults } from '../features/tool-results/index.ts';
 import { vendorFit } from '../features/vendor-fit/index.ts';
+import { prefillEcho } from '../features/vendor-fit/prefill-echo.ts';
 import { type VisionFeature, withReadAhead, withRunReport } from '../features/vision/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
@@ -112,6 +113,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
    * Calls are recovered before tools run, and a vendor's wishes are fitted to a history that is sound.
    */
   const order: readonly MakeFeature[] = [
+    () => prefillEcho,
     ({ exchange }) => (COMPACTING.has(exchange.protocol.name) ? compaction : undefined),
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? clientTools : undefined),
     () => uniqueCallIds,

@@ -97,18 +97,16 @@ export const PROFILE_FACTS = {
   // Parameters of the target's own body, by top-level key.
   dropParams: texts('Top-level body keys that the vendor refuses.'),
   // Any.
-  messageFields: texts(
-    'Chat: fields that a message may have; what else clients add to their messages is dropped.',
-  ),
+  messageFields: texts('Chat: fields that a message may have; others are dropped.'),
   renameParams: named(
     text('no name under which it is checked what a key may use', UNCHECKED),
     'Top-level body keys that have another name at this vendor.',
   ),
   // All.
   betas: texts(
-    'Messages: beta flags (globs) that the vendor takes; others are dropped, with the fields that belong to them.',
+    'Messages: beta flags (globs) that the vendor takes; others are dropped, with their fields.',
   ),
-  refusedBetas: texts('Messages: beta flags (globs) that the vendor does not take.'),
+  refusedBetas: texts('Messages: beta flags (globs) that the vendor refuses.'),
   betaFields: texts('Messages: fields of betas that the vendor takes without the flag, by path.'),
   renameBetas: named(text(), 'Messages: beta flags that have another name at this vendor.'),
   // `max_tokens`
@@ -120,7 +118,7 @@ export const PROFILE_FACTS = {
   defaultMaxTokens: atLeast(1, 'Messages: the output cap when the client sets none.'),
   maxOutput: atLeast(
     1,
-    'The largest output cap that the vendor accepts; larger ones are lowered to it. `output` of a model sets it, too.',
+    'The largest output cap that the vendor accepts; larger ones are lowered. `output` of a model sets it, too.',
   ),
   leastMaxTokens: atLeast(1, 'Responses: the smallest output cap that the vendor accepts.'),
   // All four.
@@ -146,10 +144,7 @@ export const PROFILE_FACTS = {
   // True.
   streamUsage: flag('Chat: usage in streams is requested with stream_options.include_usage.'),
   // Both; the client gets the form that it asked for.
-  streams: oneOf(
-    ['always', 'never'],
-    'Streamed requests are all that the vendor takes, or none are.',
-  ),
+  streams: oneOf(['always', 'never'], 'The vendor takes only streamed requests, or none.'),
   // True.
   parallelToolsParam: flag('Accepts parallel_tool_calls / disable_parallel_tool_use.'),
   // True.
@@ -157,7 +152,7 @@ export const PROFILE_FACTS = {
   // True.
   strictTools: flag('Accepts `strict` on function tools.'),
   // False; a conversion of protocols declares it once in any case.
-  uniqueTools: flag('Refuses a tool that is declared twice.'),
+  uniqueTools: flag('Refuses a tool declared twice.'),
   maxToolName: atLeast(
     10,
     'The most characters of a tool name, of letters, digits, _ and -; others are renamed.',
@@ -170,12 +165,12 @@ export const PROFILE_FACTS = {
   emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
   // All: `function`, `custom`, `namespace`, `tool_search`, and those of tools that the vendor runs.
   toolTypes: texts(
-    'Responses: the types of tools that the vendor knows; others become functions or are left out.',
+    'Responses: types of tools that the vendor knows; others become functions or are left out.',
   ),
   // True; a conversion of protocols mends tuples of older drafts, and arrays that do not say what they hold, in any case.
   looseSchemas: flag('Accepts tool schemas that are not JSON Schema 2020-12.'),
   // False.
-  fileIds: flag('Chat: accepts the file ids that a Responses client sends.'),
+  fileIds: flag('Chat: accepts file ids of Responses clients.'),
   // True. Otherwise the vendor's JSON mode is requested, and the schema is written into the prompt.
   jsonSchema: flag('Accepts json_schema output formats.'),
   // True. Otherwise a schema of any object is requested.
@@ -196,6 +191,13 @@ export const PROFILE_FACTS = {
   documents: flag('PDF and other files can be sent.'),
   // True.
   assistantLast: flag('Accepts a conversation that ends with an assistant message.'),
+  // None. An answer to `prefix` begins with the message once more, which is left out.
+  prefill: oneOf(
+    ['prefix', 'partial'],
+    'Chat: the field that marks a prefill (a last assistant message).',
+  ),
+  // True.
+  prefillWhileThinking: flag('Accepts it while the model reasons.'),
   // False.
   userFirst: flag('Messages: refuses a conversation that begins with an assistant message.'),
   // False.
@@ -220,7 +222,7 @@ export const PROFILE_FACTS = {
   // `reasoning_content`; `none` drops it.
   reasoningField: oneOf(
     ['reasoning_content', 'reasoning', 'none'],
-    'Chat: the field in which reasoning is sent back.',
+    'Chat: the field for reasoning sent back.',
   ),
   // The same fact of Chat is `reasoningField: reasoning_content`.
   readableReasoning: flag('Responses: accepts reasoning as text.'),
@@ -246,14 +248,14 @@ export const PROFILE_FACTS = {
   // False: a signature that cannot be genuine is refused.
   anySignature: flag('Messages: accepts thinking blocks with any signature.'),
   // False.
-  thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not by thinkingBudget.'),
+  thinkingLevels: flag('Gemini: controls reasoning by thinkingLevel, not thinkingBudget.'),
   // False. It is the first call of a step that needs one.
   callSignatures: flag('Gemini: refuses calls of the history without a thought signature.'),
   // True. Otherwise schemas are reduced to Google's own.
   jsonSchemaTools: flag('Gemini: accepts parametersJsonSchema.'),
   // True.
   hostedWithFunctions: flag(
-    'Runs hosted tools beside functions; `false`: the gateway runs them instead, if it can.',
+    'Runs hosted tools beside functions; `false`: the gateway runs them, if it can.',
   ),
   // True.
   formatWithFunctions: flag('Gemini: accepts a JSON output format beside functions.'),
@@ -264,7 +266,7 @@ export const PROFILE_FACTS = {
   // All.
   efforts: list(
     oneOf(EFFORTS, 'An effort.'),
-    'Reasoning efforts that are accepted; others become the nearest one.',
+    'Reasoning efforts that are accepted; others become the nearest.',
   ),
   // None. A space stands for reasoning that is missing.
   reasoningReplay: oneOf(
@@ -275,7 +277,7 @@ export const PROFILE_FACTS = {
   // Prompt caches.
   // False: none are added. Those of a client of Messages go on within its protocol.
   cacheMarks: flag(
-    "Takes Anthropic's cache marks (cache_control): on blocks of Messages, on parts of Chat.",
+    "Takes Anthropic's cache marks (cache_control): on blocks of Messages, parts of Chat.",
   ),
   // True. Such a mark moves along.
   rootCacheMark: flag('Messages: takes a cache mark at the top of the body.'),
@@ -295,18 +297,18 @@ export const PROFILE_FACTS = {
       'The meaning of the message.',
       'The meaning of errors whose message contains this text.',
     ),
-    "The same by a part of the error's message, for errors without a code of their own.",
+    "The same by a part of the error's message, for errors without a code.",
     '^.+$',
   ),
 
   // All but `think-unopened`, which would hold back all text.
-  leakFamilies: texts('Families of leaked tool calls to look for; empty: none.'),
+  leakFamilies: texts('Families of leaked tool calls to find; empty: none.'),
   // None.
   hostedTools: texts('Hosted tools that the vendor serves itself.'),
   // False.
   storesResponses: flag('Responses: keeps responses for previous_response_id.'),
   exactStreams: flag(
-    'Streams have no faults that clients trip over, and are not searched for them. false: all are searched. Not set: those with tools are.',
+    'Streams have no faults that clients trip over, and are not searched. false: all are searched. Not set: those with tools.',
   ),
   // False: by a summary.
   compaction: flag('Responses: compacts conversations itself (input item compaction_trigger).'),

@@ -1,9 +1,9 @@
 /** Fits settings to the vendor: numbers within its bounds and no sampling while the model reasons. */
 
 import { withParts } from '../../conversation/edit.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import type { Range } from '../../conversation/profile-facts.ts';
 import type { Settings } from '../../conversation/types.ts';
-import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
 /** Asks in the only form that the vendor takes; what comes is given to the client in the form that it asked for. */

@@ -1,29 +1,11 @@
-/** Fits the reasoning settings to the model, and predicts whether it will reason. */
+/** Fits the reasoning settings to the model. */
 
 import { withParts } from '../../conversation/edit.ts';
 import { budgetOfEffort, EFFORTS, effortOfBudget } from '../../conversation/models/efforts.ts';
-import type { Profile } from '../../conversation/profile-facts.ts';
+import { asksForReasoning, isOff } from '../../conversation/models/will-reason.ts';
 import type { Block, Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { FitContext, FitRule } from './rule.ts';
-
-const isOff = (requested: ReasoningSettings | undefined) =>
-  requested?.enabled === false || requested?.effort === 'none';
-
-const asksForReasoning = (requested: ReasoningSettings | undefined) =>
-  requested !== undefined &&
-  (requested.enabled === true ||
-    requested.adaptive === true ||
-    requested.effort !== undefined ||
-    requested.budget !== undefined);
-
-/** Will the model reason on this request, according to its profile? */
-export function willReason({ settings }: Conversation, profile: Profile): boolean {
-  const { thinkingDefault } = profile;
-  if (thinkingDefault === 'always') return true;
-  if (isOff(settings.reasoning)) return false;
-  return asksForReasoning(settings.reasoning) || thinkingDefault === 'on';
-}
 
 /** Can a request to this target turn reasoning off? */
 export function canBeOff({ profile, protocol }: FitContext): boolean {

@@ -1,8 +1,8 @@
 /** Adds placeholder reasoning to assistant messages where a vendor requires reasoning and the history has none. */
 
 import { editNode, isClientCall, withParts } from '../../conversation/edit.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import type { Turn } from '../../conversation/types.ts';
-import { willReason } from './reasoning.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
 // DeepSeek V4 and Kimi refuse an assistant message without `reasoning_content` or, in Messages, without thinking (400),

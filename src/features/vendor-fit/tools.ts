@@ -1,6 +1,7 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
@@ -9,7 +10,7 @@ import { declaredBefore } from '../../conversation/tools/tool-names.ts';
 import { withToolTypes } from '../../conversation/tools/tool-types.ts';
 import type { Tool, ToolChoice } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
-import { canBeOff, willReason } from './reasoning.ts';
+import { canBeOff } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
 
 /**

@@ -34,6 +34,9 @@ export const mistral: Vendor = {
       renameParams: { seed: 'random_seed' },
       // "Extra inputs are not permitted" (https://docs.mistral.ai/api/#tag/chat)
       messageFields: ['role', 'content', 'name', 'tool_calls', 'tool_call_id', 'prefix'],
+      // "Expected last role User or Tool (or Assistant with prefix True)"; the answer repeats it
+      // (github.com/vercel/ai/pull/3256).
+      prefill: 'prefix',
       temperature: { min: 0, max: 1.5 },
       streamUsage: false,
       developerRole: false,

@@ -51,6 +51,8 @@ export const moonshot: Vendor = {
       documents: false,
       // "the message at position 8 with role 'assistant' must not be empty" (github.com/MoonshotAI/kimi-code/issues/1985)
       emptyReplies: false,
+      // https://platform.kimi.ai/docs/guide/use-partial-mode-feature-of-kimi-api
+      prefill: 'partial',
     },
     'kimi-anthropic': {
       ...MESSAGES_FORM,

@@ -54,6 +54,9 @@ export const qwen: Vendor = {
       strictTools: false,
       jsonSchema: false,
       developerRole: false,
+      // https://www.alibabacloud.com/help/en/model-studio/partial-mode
+      prefill: 'partial',
+      prefillWhileThinking: false,
       reasoningField: 'reasoning_content',
       reasoningParam: 'enable_thinking',
       // The open models reason unless it is switched off, the others only if it is switched on.

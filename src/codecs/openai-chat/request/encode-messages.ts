@@ -1,6 +1,7 @@
 /** Encodes turns as Chat messages. Unchanged turns of the same protocol go out as they came. */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import { markedPrefill } from '../../../conversation/prefill.ts';
 import { type KnownNodes, KnownUnits } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
@@ -66,7 +67,10 @@ export function encodeMessages(
       i++;
     }
   }
-  return leading.content === '' ? writer.done() : mergeSystem(writer.done());
+  const messages = leading.content === '' ? writer.done() : mergeSystem(writer.done());
+  const last = messages.at(-1);
+  if (markedPrefill(conversation, target) === undefined || !isObject(last)) return messages;
+  return [...messages.slice(0, -1), { ...last, [profile.prefill!]: true }];
 }
 
 /**
