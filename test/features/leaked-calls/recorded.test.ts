@@ -119,14 +119,15 @@ suite(THERE ? 'recorded replies' : 'SKIPPED: the recordings are not beside this 
     ]);
   });
 
-  test('recorded whole replies pass unchanged, but for calls that Snowflake ends with stop, and Mistral’s content in parts and calls without a type', () => {
+  test('recorded whole replies pass unchanged, but for calls that Snowflake ends with stop, Mistral’s content in parts and calls without a type, and a choice that Azure’s filter left without a message', () => {
     const all = rows.filter(({ kind }) => kind !== 'sse').flatMap((row) => changed(row) ?? []);
-    const [snowflake, parts, calls] = [
+    const [snowflake, parts, calls, azure] = [
       /^snowflake-chat.*"finish".*"odd":"finish_reason"/,
       /^mistral-chat.*"start".*"odd":"form"/,
       /^mistral-chat.*"tool-call".*"odd":true/,
+      /^azure-chat.*content_filtering.*"start"/,
     ].map((pattern) => all.filter((one) => pattern.test(one)));
-    expect([snowflake, parts, calls].map((each) => each!.length)).toEqual([2, 5, 19]);
-    expect(all).toHaveLength(26);
+    expect([snowflake, parts, calls, azure].map((each) => each!.length)).toEqual([2, 5, 19, 1]);
+    expect(all).toHaveLength(27);
   });
 });
