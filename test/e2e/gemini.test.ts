@@ -275,7 +275,7 @@ describe('addresses', () => {
   });
 
   test('a method that is not served is named', async () => {
-    const answer = await post(`${gateway.url}/v1beta/models/via-chat:embedContent`);
+    const answer = await post(`${gateway.url}/v1beta/models/via-chat:generateAnswer`);
     expect(answer.status).toBe(404);
     expect(await answer.json()).toMatchObject({ error: { code: 404, status: 'NOT_FOUND' } });
   });
