@@ -91,7 +91,7 @@ export interface Digest {
   /** `usage` counts the whole answer even if that has failed; it came with the failure or behind the content. */
   readonly counted?: boolean;
   readonly finish?: FinishReason;
-  /** What the vendor says of an unusual end. */
+  /** The vendor's own reason for an unusual end. */
   readonly explanation?: string | undefined;
   /**
    * The vendor accepted the request as a job whose answer must be fetched later. `background`: the request

@@ -43,7 +43,7 @@ export function agentParts(text: string, isCut = false): readonly AgentPart[] {
   return parts;
 }
 
-/** What Claude Code 2.1.332 writes beside the result of its search for tools, by its own pattern. */
+/** Claude Code 2.1.332 writes this beside the result of its search for tools. The pattern is its own. */
 const TOOL_LOADED = /^Tool loaded\.(?:\n\[id:[^\]\n]+\])*\n?$/;
 
 /** The user's own words; '' if an agent wrote the whole text. */

@@ -121,7 +121,7 @@ function settingsOf(turn: Turn): readonly string[] {
   return isObject(value) ? Object.keys(value).filter((key) => !/^(role|content)$/.test(key)) : [];
 }
 
-/** What a model reads of a tool that failed and said nothing. */
+/** The text of a tool that failed and said nothing: vendors refuse an empty error, or take it for success. */
 export const FAILED_SILENTLY = 'The tool failed without a message.';
 
 /** The texts of a result of another vendor's tool, whose call the next vendor never saw; '' for none. */

@@ -42,7 +42,7 @@ interface Form {
   read(body: JsonObject, target: string): Wanted;
   write(wanted: Wanted, model: string, target: string): JsonObject;
   readAnswer(answer: JsonObject): Vectors;
-  /** @param tokens of the prompt; undefined: nobody said */
+  /** @param tokens of the prompt; undefined: not known */
   writeAnswer(values: readonly Json[], tokens: number | undefined, model: string): JsonObject;
 }
 
@@ -177,7 +177,7 @@ const FORMS: Readonly<Record<EmbeddingForm, Form>> = {
         usage: usageIn(tokens === undefined ? undefined : { promptTokenCount: tokens }),
       };
     },
-    // Tokens are counted for each text, and nobody said how many of them each one has.
+    // Google counts the tokens of each text. Of several texts only the sum is known here.
     writeAnswer: (values, tokens) => ({
       predictions: values.map((one) => ({
         embeddings: {

@@ -60,7 +60,7 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   return new TargetError('elsewhere', 'upstream', words, waits);
 }
 
-/** What stands between is not the vendor: its refusal is told as its own. */
+/** A proxy's refusal is not the vendor's: the message names the proxy. */
 function proxyWords(code: string | undefined, thrown: unknown): string {
   if (code === 'UnsupportedProxyProtocol') return ': its proxy must speak HTTP, not SOCKS';
   const { status } = thrown as { status?: unknown };

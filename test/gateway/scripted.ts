@@ -41,6 +41,56 @@ export type Scripted =
   | { readonly stalls: string; readonly status: number }
   | { readonly refuse: string };
 
+/** The answer `fine` of each protocol. */
+export const FINE: Readonly<Record<ProtocolName, Scripted>> = {
+  'openai-responses': {
+    json: {
+      id: 'resp_1',
+      object: 'response',
+      created_at: 1,
+      status: 'completed',
+      model: 'm',
+      output: [
+        {
+          type: 'message',
+          id: 'msg_9',
+          role: 'assistant',
+          status: 'completed',
+          content: [{ type: 'output_text', text: 'fine', annotations: [] }],
+        },
+      ],
+    },
+  },
+  'anthropic-messages': {
+    json: {
+      id: 'msg_1',
+      type: 'message',
+      role: 'assistant',
+      model: 'm',
+      content: [{ type: 'text', text: 'fine' }],
+      stop_reason: 'end_turn',
+      stop_sequence: null,
+      usage: { input_tokens: 1, output_tokens: 1 },
+    },
+  },
+  'openai-chat': {
+    json: {
+      id: 'c',
+      object: 'chat.completion',
+      created: 1,
+      model: 'm',
+      choices: [
+        { index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' },
+      ],
+    },
+  },
+  'google-gemini': {
+    json: {
+      candidates: [{ content: { role: 'model', parts: [{ text: 'fine' }] }, finishReason: 'STOP' }],
+    },
+  },
+};
+
 export interface ScriptedGateway {
   /**
    * The client's request and its answer as text, with whether the body broke off. A body of Gemini has `model` and

@@ -261,7 +261,7 @@ const HEADER_VALUE = {
   'x-mismatch': `holds a line break, a control character or one beyond Latin-1, ${NO_HEADER}`,
 } as const;
 
-/** What is pasted from a text brings quotation marks, dashes and blanks of its own, which no vendor has in its keys. */
+/** Text that is pasted may bring curly quotation marks, long dashes and odd blanks. No vendor has them in its keys. */
 const KEY_VALUE = {
   pattern: '^[\\t -~]*$',
   'x-mismatch': `holds a line break or another character beyond printable ASCII, ${NO_HEADER}`,

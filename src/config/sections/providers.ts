@@ -400,7 +400,7 @@ function resolveKeys(
   return keys;
 }
 
-/** What `docker run --env-file` and shells leave around a value that was written for a YAML file. */
+/** `docker run --env-file` keeps the quotation marks and blanks around a value. */
 function oddEnds(key: string): string | undefined {
   if (key.trim() !== key) return 'begins or ends with a blank';
   const isQuoted = key.length > 1 && key[0] === key.at(-1) && /["']/.test(key[0]!);

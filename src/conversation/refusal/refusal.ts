@@ -124,7 +124,7 @@ const ENCRYPTED: readonly (readonly [RegExp, EncryptedContent])[] = [
   ],
 ];
 
-/** What the vendor keeps, or has encrypted, and does not know again. */
+/** Refusals of items that the vendor kept or encrypted, and does not know any more. */
 function unknownContent(words: string): HistoryRefusal | undefined {
   if (NOT_KEPT.test(words)) return { kind: 'kept', incomplete: false };
   if (INCOMPLETE.test(words)) return { kind: 'kept', incomplete: true };

@@ -18,7 +18,7 @@ interface ClientTool {
   readonly schema: JsonObject;
   /** The arguments of a call in the history. */
   argumentsOf(item: JsonObject): JsonObject;
-  /** What the item of a call holds beside its ids and status; undefined: the arguments say too little. */
+  /** The members of a call's item beside its ids and status; undefined: the arguments do not say enough. */
   itemOf(given: JsonObject): JsonObject | undefined;
   /** The item of a call that was cut off: it does nothing. */
   readonly nothing: JsonObject;

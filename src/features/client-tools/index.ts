@@ -48,7 +48,7 @@ export const clientTools: Feature = {
   },
 };
 
-/** A shell may be a container of the vendor's, which nobody else has. */
+/** A shell that runs in a container of the vendor is not the client's. */
 function kindOf({ kind, options: { environment } }: HostedTool): ClientToolKind | undefined {
   const isElsewhere = isObject(environment) && environment.type !== 'local';
   return isElsewhere ? undefined : byType.get(kind);

@@ -4,17 +4,9 @@ import { expect, test } from 'bun:test';
 import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { FINE, type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
-const FINE: Scripted = {
-  json: {
-    id: 'c',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' }],
-  },
-};
+const FINE_CHAT = FINE['openai-chat'];
 const refused = (message: string, status = 400): Scripted => ({
   status,
   json: { error: { message } },
@@ -71,7 +63,7 @@ test.each([
   ],
   ['can only concatenate str (not "list") to str', 500, 'chat templates under Python'],
 ])('%s', async (message, status) => {
-  const { ask, sent, summaries } = gateway([refused(message, status), FINE]);
+  const { ask, sent, summaries } = gateway([refused(message, status), FINE_CHAT]);
   expect((await ask('openai-chat', { model: 'm', messages })).status).toBe(200);
   expect(sentMessages(sent)).toEqual([messages, WANTED]);
   expect(summaries[0]!.notes.map(({ name }) => name)).toContain('content_bridged');
@@ -79,7 +71,7 @@ test.each([
 
 test('a configured profile needs no refusal', async () => {
   const yaml = 'profiles: { strings: { contentParts: false } }';
-  const { ask, sent } = gateway([FINE], 'strings', yaml);
+  const { ask, sent } = gateway([FINE_CHAT], 'strings', yaml);
   const input = [
     {
       role: 'user',
@@ -94,7 +86,7 @@ test('a configured profile needs no refusal', async () => {
 });
 
 test('strings stay as they are, and other vendors get lists', async () => {
-  const { ask, sent } = gateway([FINE, FINE]);
+  const { ask, sent } = gateway([FINE_CHAT, FINE_CHAT]);
   await ask('openai-chat', { model: 'm', messages });
   expect(sentMessages(sent)).toEqual([messages]);
 });

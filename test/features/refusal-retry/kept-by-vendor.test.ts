@@ -9,7 +9,7 @@ import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { FINE, type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
 const FEATURES = [refusalRetry(), toolPairing, vendorFit()];
 
@@ -164,57 +164,8 @@ const RESPONSES: readonly Row[] = [
   ],
 ];
 
-const answers: Partial<Record<ProtocolName, Scripted>> = {
-  'openai-responses': {
-    json: {
-      id: 'resp_1',
-      object: 'response',
-      created_at: 1,
-      status: 'completed',
-      model: 'm',
-      output: [
-        {
-          type: 'message',
-          id: 'msg_9',
-          role: 'assistant',
-          status: 'completed',
-          content: [{ type: 'output_text', text: 'fine', annotations: [] }],
-        },
-      ],
-    },
-  },
-  'anthropic-messages': {
-    json: {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: 'm',
-      content: [{ type: 'text', text: 'fine' }],
-      stop_reason: 'end_turn',
-      stop_sequence: null,
-      usage: { input_tokens: 1, output_tokens: 1 },
-    },
-  },
-  'openai-chat': {
-    json: {
-      id: 'c',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        { index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' },
-      ],
-    },
-  },
-  'google-gemini': {
-    json: {
-      candidates: [{ content: { role: 'model', parts: [{ text: 'fine' }] }, finishReason: 'STOP' }],
-    },
-  },
-};
-
 async function sentThen(protocol: ProtocolName, body: JsonObject, refusal: Scripted) {
-  const gateway = scriptedGateway(protocol, [refusal, answers[protocol]!], FEATURES);
+  const gateway = scriptedGateway(protocol, [refusal, FINE[protocol]], FEATURES);
   const { status, text } = await gateway.ask(protocol, body);
   expect([status, text]).toEqual([200, expect.stringContaining('fine')]);
   const [first, second] = gateway.sent as JsonObject[];

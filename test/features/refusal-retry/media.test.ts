@@ -10,7 +10,7 @@ import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json } from '../../../src/lib/json/json.ts';
-import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { FINE, type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
 const features = () => [refusalRetry(), toolPairing, vendorFit()];
 
@@ -288,27 +288,8 @@ const session = (...media: Json[]) => ({
   ],
 });
 
-const fine: Scripted = {
-  json: {
-    id: 'msg_1',
-    type: 'message',
-    role: 'assistant',
-    model: 'm',
-    content: [{ type: 'text', text: 'fine' }],
-    stop_reason: 'end_turn',
-    stop_sequence: null,
-    usage: { input_tokens: 1, output_tokens: 1 },
-  },
-};
-const chat: Scripted = {
-  json: {
-    id: 'c',
-    object: 'chat.completion',
-    created: 1,
-    model: 'm',
-    choices: [{ index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' }],
-  },
-};
+const fine = FINE['anthropic-messages'];
+const chat = FINE['openai-chat'];
 const refuse = (message: string, status = 400): Scripted => ({
   status,
   json: {

@@ -7,53 +7,12 @@ import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
-import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { FINE, type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 import { checkMessages } from '../../support/fake-upstream/check-messages.ts';
 import type { Strictness } from '../../support/fake-upstream/check-schema.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 
 const FEATURES = [refusalRetry(), toolPairing, vendorFit()];
-
-const fine: Readonly<Record<ProtocolName, Scripted>> = {
-  'anthropic-messages': {
-    json: {
-      id: 'msg_1',
-      type: 'message',
-      role: 'assistant',
-      model: 'm',
-      content: [{ type: 'text', text: 'fine' }],
-      stop_reason: 'end_turn',
-      stop_sequence: null,
-      usage: { input_tokens: 1, output_tokens: 1 },
-    },
-  },
-  'openai-chat': {
-    json: {
-      id: 'c',
-      object: 'chat.completion',
-      created: 1,
-      model: 'm',
-      choices: [
-        { index: 0, message: { role: 'assistant', content: 'fine' }, finish_reason: 'stop' },
-      ],
-    },
-  },
-  'openai-responses': {
-    json: {
-      id: 'resp_1',
-      object: 'response',
-      status: 'completed',
-      model: 'm',
-      output: [
-        {
-          type: 'message',
-          role: 'assistant',
-          content: [{ type: 'output_text', text: 'fine', annotations: [] }],
-        },
-      ],
-    },
-  },
-};
 
 const error = (protocol: ProtocolName, message: string): Json =>
   protocol === 'anthropic-messages'
@@ -68,7 +27,7 @@ async function afterWords(
   status = 400,
 ): Promise<{ first: JsonObject; second: JsonObject; notes: readonly string[]; count: number }> {
   const refused = { status, json: error(protocol, message) } as Scripted;
-  const gateway = scriptedGateway(protocol, [refused, fine[protocol]], FEATURES);
+  const gateway = scriptedGateway(protocol, [refused, FINE[protocol]], FEATURES);
   const answer = await gateway.ask(protocol, body);
   expect(answer.status).toBe(200);
   const [first, second] = gateway.sent as JsonObject[];
@@ -399,7 +358,7 @@ describe('images in results', () => {
   });
 
   test('OpenAI is known to refuse them', async () => {
-    const gateway = scriptedGateway('openai-chat', [fine['openai-chat']], FEATURES, '', {
+    const gateway = scriptedGateway('openai-chat', [FINE['openai-chat']], FEATURES, '', {
       profile: 'openai-chat',
     });
     await gateway.ask('openai-chat', seen);

@@ -129,7 +129,7 @@ async function rowsOf(
     .slice(0, filter.limit);
 }
 
-/** What an empty table may come from, by `samples.mode`. */
+/** Why a table may be empty, by `samples.mode`. */
 export const RECORDED = {
   errors:
     'Only failures are recorded (samples.mode: errors); "samples: { mode: all }" in the configuration records every exchange. The page of a running gateway also shows the newest ones that are not on disk ("hopgate ui").',
