@@ -172,9 +172,11 @@ const UNLESS_STOPPED: AbortGuard = { keeps: (reason) => !(reason instanceof Gate
 function unserved({ provider }: RoutedTarget, endpoint: Endpoint): GatewayError | undefined {
   const why = (endpoint.whyNot ?? whyNot)(provider);
   if (why === undefined) return undefined;
+  const others =
+    endpoint.name === 'embeddings' ? 'an OpenAI protocol or google-gemini' : 'an OpenAI protocol';
   return new GatewayError(
     'not_found',
-    `Provider ${why}, which has no /v1${endpoint.path}. Route the model to a provider of an OpenAI protocol.`,
+    `Provider ${why}, which has no /v1${endpoint.path}. Route the model to a provider of ${others}.`,
     { code: 'endpoint_not_served', param: 'model' },
   );
 }

@@ -365,6 +365,15 @@ describe('what goes wrong at a vendor', () => {
     };
   }
 
+  test('a provider without embeddings is a 404 that names the protocols which have them', async () => {
+    const { openai, vendor, stop } = await at('anthropic-messages', () => Response.json({}));
+    const refused = await openai.embeddings.create({ model: 'm', input: 'x' }).catch((e) => e);
+    await stop();
+    expect(refused).toBeInstanceOf(OpenAI.NotFoundError);
+    expect(refused.message).toContain('a provider of an OpenAI protocol or google-gemini');
+    expect(vendor.received).toEqual([]);
+  });
+
   test("Google's refusal is OpenAI's to its client", async () => {
     const { openai, stop } = await at('google-gemini', () => bad('Text is too long.'));
     const refused = await openai.embeddings.create({ model: 'm', input: 'x' }).catch((e) => e);
