@@ -7,6 +7,7 @@ import { clientTools } from '../features/client-tools/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { ForcedChoice } from '../features/forced-choice/index.ts';
+import { heldParts } from '../features/held-parts/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -128,6 +129,7 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     // Reasoning about what was recalled must not outlive its space.
     ({ exchange: { owner }, chat, ledgers: { answers, restored } }) =>
       chat?.space === undefined ? reasoningMemory({ ledger: answers, restored, owner }) : undefined,
+    () => heldParts,
     ({ exchange: { owner }, chat, recording, ledgers: { restored } }) => {
       const own = vision.of(chat?.space, owner);
       const prefetch = vision.prefetchOf(chat?.space, owner);

@@ -104,6 +104,12 @@ export const isClientCall = (block: Block): block is ToolCallBlock =>
 export const isClientResult = (block: Block): block is ToolResultBlock =>
   block.type === 'tool-result' && block.by !== 'provider';
 
+/** The blocks inside a block: the content of a result, the parts of a document. */
+export function innerBlocks(block: Block): readonly Block[] {
+  if (block.type === 'tool-result') return block.content;
+  return block.type === 'opaque' ? (block.parts ?? []) : [];
+}
+
 /** The turns of a Messages conversation, with each system or developer turn as a user turn and a note. */
 export function instructionsAsUser(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   return mapUnchanged(turns, (turn) => {

@@ -134,6 +134,8 @@ export interface OpaqueBlock extends Node {
   readonly name: string;
   /** Its readable text, if it has one. */
   readonly text?: string;
+  /** What it holds (a Messages document with images): other protocols get these blocks in its place. */
+  readonly parts?: readonly Block[];
   readonly wire: Wire;
 }
 

@@ -1,5 +1,6 @@
 /** The facts of a request that routes depend on; each is computed from the conversation when it is first read. */
 
+import { innerBlocks } from '../conversation/edit.ts';
 import type { Block, Conversation, ProtocolName, Settings, Turn } from '../conversation/types.ts';
 import { BYTES_PER_TOKEN } from '../conversation/usage.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
@@ -160,7 +161,7 @@ function countMedia(turns: readonly Turn[], media: 'image' | 'document'): number
   let count = 0;
   const visit = (block: Block) => {
     if (block.type === 'media' && block.media === media) count++;
-    else if (block.type === 'tool-result') block.content.forEach(visit);
+    else innerBlocks(block).forEach(visit);
   };
   for (const turn of turns) turn.blocks.forEach(visit);
   return count;
@@ -194,8 +195,7 @@ function withoutMedia(
   let text = bytes;
   let media = 0;
   const visit = (block: Block) => {
-    if (block.type === 'tool-result') block.content.forEach(visit);
-    if (block.type !== 'media') return;
+    if (block.type !== 'media') return innerBlocks(block).forEach(visit);
     media += estimateMedia(block, protocol, model);
     if (block.source.type === 'base64') text -= block.source.data.length;
     else if (block.source.type === 'text') text -= block.source.text.length;

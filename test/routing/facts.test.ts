@@ -79,6 +79,18 @@ describe('images', () => {
       1,
     ],
     [
+      'in a document of Messages',
+      [
+        turn('user', text('look'), {
+          type: 'opaque',
+          name: 'document',
+          parts: [text('Above.'), image()],
+          wire: { protocol: 'anthropic-messages', value: {} },
+        }),
+      ],
+      1,
+    ],
+    [
       'asked about before a tool was called, in the middle of its loop',
       [
         turn('user', text('look'), image()),

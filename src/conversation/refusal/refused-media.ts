@@ -1,5 +1,6 @@
 /** Recognizes refusals of images, files and recordings: not readable, too large, too many, or none at all for this model. */
 
+import { innerBlocks } from '../edit.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Profile } from '../profile-facts.ts';
 import type { Block, Conversation, MediaBlock } from '../types.ts';
@@ -189,8 +190,8 @@ export function hasRefusedMedia({ turns }: Conversation, { media, older }: Media
   return holding.length > (older === true ? 1 : 0);
 }
 
-/** Is this such a block, or a result that holds one? */
+/** Is this such a block, or does it hold one? */
 const holdsMedia = (block: Block, media: MediaRefusal['media']): boolean =>
-  block.type === 'tool-result'
-    ? block.content.some((inner) => holdsMedia(inner, media))
-    : block.type === 'media' && media.includes(block.media);
+  block.type === 'media'
+    ? media.includes(block.media)
+    : innerBlocks(block).some((inner) => holdsMedia(inner, media));

@@ -1,7 +1,13 @@
 /** Finds images in a conversation, identifies them, and replaces them by texts. Pure. */
 
 import { createHash } from 'node:crypto';
-import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import {
+  editNode,
+  innerBlocks,
+  mapBlocks,
+  mapUnchanged,
+  withParts,
+} from '../../conversation/edit.ts';
 import type { Block, Conversation, MediaBlock, TextBlock, Turn } from '../../conversation/types.ts';
 
 export type ImageBlock = MediaBlock & { readonly media: 'image' };
@@ -40,8 +46,8 @@ export function imageKey(block: MediaBlock): string | undefined {
 export const imageKeys = (turns: readonly Turn[]): readonly string[] => {
   const keysIn = (blocks: readonly Block[]): readonly string[] =>
     blocks.flatMap((block) => {
-      if (block.type === 'tool-result') return keysIn(block.content);
-      const key = isImage(block) ? imageKey(block) : undefined;
+      if (!isImage(block)) return keysIn(innerBlocks(block));
+      const key = imageKey(block);
       return key === undefined ? [] : [key];
     });
   return turns.flatMap(({ blocks }) => keysIn(blocks));
@@ -53,7 +59,7 @@ export interface ImageInContext {
   readonly question: string;
 }
 
-/** All images in order, including those in tool results. */
+/** All images in order, including those in tool results and documents. */
 export function imagesOf(conversation: Conversation): readonly ImageInContext[] {
   const found: ImageInContext[] = [];
   let userText = '';
@@ -64,8 +70,8 @@ export function imagesOf(conversation: Conversation): readonly ImageInContext[] 
     if (own !== '' && turn.role === 'user') userText = own;
     const collect = (blocks: readonly Block[]) => {
       for (const block of blocks) {
-        if (block.type === 'tool-result') collect(block.content);
-        else if (isImage(block)) {
+        if (!isImage(block)) collect(innerBlocks(block));
+        else {
           if (userText === '' && (textBehind === undefined || index >= textBehind.until)) {
             textBehind = nextText(conversation.turns, index);
           }

@@ -1,5 +1,6 @@
 /** Decodes Messages content blocks, in requests and replies. */
 
+import { editNode } from '../../../conversation/edit.ts';
 import { invalid } from '../../../conversation/errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
 import { unwrapCallId } from '../../../conversation/tools/call-ids.ts';
@@ -200,7 +201,30 @@ function decodeHostedResult(value: JsonObject): Block {
 }
 
 function opaque(type: string, value: JsonObject): Block {
-  return { type: 'opaque', name: type, text: opaqueText(type, value), wire: wireOf(value) };
+  const parts = heldParts(type, value);
+  return {
+    type: 'opaque',
+    name: type,
+    text: opaqueText(type, value),
+    ...(parts && { parts }),
+    wire: wireOf(value),
+  };
+}
+
+/** Texts and images of a document or search result that holds more than text, below its heading. */
+function heldParts(type: string, value: JsonObject): readonly Block[] | undefined {
+  const isDocument = type === 'document';
+  if (!isDocument && type !== 'search_result') return undefined;
+  const { content } = isDocument && isObject(value.source) ? value.source : value;
+  const inner = objects(content).filter((part) => part.type === 'text' || part.type === 'image');
+  const parts = decodeContent(inner, type, { ...STRICT_READER, lenient: true });
+  if (!parts.some((part) => part.type === 'media')) return undefined;
+  const lines = [value.title, isDocument ? value.context : value.source];
+  const heading = lines.filter((line) => typeof line === 'string' && line !== '').join('\n');
+  const blocks: Block[] = heading === '' ? [...parts] : [{ type: 'text', text: heading }, ...parts];
+  const cache = decodeCache(value.cache_control);
+  if (cache !== undefined) blocks.push(editNode(blocks.pop() as MediaBlock, { cache }));
+  return blocks;
 }
 
 function opaqueText(type: string, value: JsonObject): string | undefined {
