@@ -216,6 +216,9 @@ export const isOwnId = (id: string): boolean =>
 const isWhole = (row: FoundResponse): boolean =>
   row instanceof QueuedResponse || row.response.length > 0;
 
+const isNothing = ({ responses, items }: Named): boolean =>
+  responses.length === 0 && items.length === 0;
+
 export class FoundResponses {
   readonly rows = new Map<string, FoundResponse>();
   /** By the ids of the items that they contain. */
@@ -242,12 +245,17 @@ export class FoundResponses {
   async readFrom(tables: ResponseTables, here: (row: ResponseRow) => ResponseRow): Promise<void> {
     const { owner, cached, isErased } = this.#lookup;
     const missing = this.#takeKnown();
-    if (missing.responses.length === 0 && missing.items.length === 0) return;
+    if (isNothing(missing)) return;
     const read = await tables.read(missing, owner);
     this.isCut ||= read.isCut;
     for (const row of read.rows.map(here)) {
       if (!cached.isGone(row.id) && !isErased(row)) this.#add(row);
     }
+  }
+
+  /** Something that is named was not found. */
+  get isIncomplete(): boolean {
+    return !isNothing(this.#takeKnown());
   }
 
   /** Another process may be about to write what is missing: its id is a gateway's, or a known response names it. */

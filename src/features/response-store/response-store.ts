@@ -68,6 +68,8 @@ const MANY = 64;
  * one before goes on beside its successor.
  */
 const LOOK_AGAIN_MS = [30, 100, 300];
+/** A server that restarts, or hands over to another one, is often back within a second. */
+const LOOK_WHEN_AWAY_MS = [100, 300, 600];
 /** In which others write what they held while the database was away. */
 const LATE_WRITES_MS = 10_000;
 const PRUNE_MS = 60_000;
@@ -186,6 +188,11 @@ export class ResponseStore {
     let found: FoundResponses | undefined;
     if (responses.length > 0 || items.length > 0) {
       found = await this.#look(named, owner);
+      for (const wait of lenient ? [] : LOOK_WHEN_AWAY_MS) {
+        if (this.#tables() === undefined || !found.isAway || !found.isIncomplete) break;
+        await Bun.sleep(wait);
+        found = await this.#look(named, owner);
+      }
       for (const wait of LOOK_AGAIN_MS) {
         if (this.#tables() === undefined || found.isCut || !found.mayCome) break;
         await Bun.sleep(wait);

@@ -21,6 +21,8 @@ export interface WatchOptions {
 }
 
 const PING_MS = 500;
+/** A server that only restarts is back sooner; each ping of the first ones waits twice as long as the one before. */
+const FIRST_PING_MS = 50;
 const MAX_PING_MS = 4000;
 const STEADY_MS = 10_000;
 const PING_DEADLINE_MS = 1000;
@@ -39,6 +41,8 @@ export class EngineWatch {
   /** How often in a row it was away again soon after a ping: it answers pings, and serves no calls. */
   #relapses = 0;
   #wasDown = false;
+  /** Since it is away. */
+  #pings = 0;
   #told: EngineState['status'] = 'connecting';
 
   constructor(private readonly options: WatchOptions) {}
@@ -123,6 +127,7 @@ export class EngineWatch {
     const isRelapse = this.#wasDown && performance.now() - this.#changedAt < this.#steadyMs;
     this.#relapses = isRelapse ? this.#relapses + 1 : 0;
     this.#wasDown = true;
+    this.#pings = 0;
     this.#change('down', message);
     this.#tell();
     this.#schedule();
@@ -143,7 +148,10 @@ export class EngineWatch {
 
   #schedule(): void {
     const usual = this.options.pingMs ?? PING_MS;
-    const wait = Math.max(usual, Math.min(MAX_PING_MS, usual * 2 ** this.#relapses));
+    const wait =
+      this.#relapses === 0
+        ? Math.min(usual, FIRST_PING_MS * 2 ** this.#pings++)
+        : Math.max(usual, Math.min(MAX_PING_MS, usual * 2 ** this.#relapses));
     this.#timer = setTimeout(() => void this.#ping(), wait).unref();
   }
 

@@ -4,7 +4,9 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import { existsSync, mkdirSync, mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
 import { GatewayError } from '../../../src/conversation/errors.ts';
+import type { ResponseStore } from '../../../src/features/response-store/index.ts';
 import type { PostgresDatabase } from '../../../src/state/engines/postgres.ts';
 import { nameHash } from '../../../src/state/erasures.ts';
 import { cacheCommand, HAS_CACHE, startCache } from '../../support/engines/cache-servers.ts';
@@ -190,6 +192,41 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('responses that replicas share', ()
     await until(() => other.database.state.status === 'up');
     expect(await conversation(other.store, b)).toHaveLength(4);
   });
+
+  test.each([
+    ['a conversation', (store: ResponseStore, id: string) => conversation(store, id)],
+    ['an item', (store: ResponseStore, id: string) => itemText(store, `msg_${id}`)],
+    [
+      'a response',
+      async (store: ResponseStore, id: string) =>
+        (await store.fetch({ responses: [id] }, '')).get(id, '')?.response,
+    ],
+  ] as const)(
+    'while the database restarts, a request that needs %s waits for it',
+    async (_, read) => {
+      const own = await startPostgres();
+      try {
+        const [one, other] = [
+          await start({ database: own.port, cache: undefined }),
+          await start({ database: own.port, cache: undefined }),
+        ];
+        const a = newId();
+        await put(one, storedRow(a));
+        const stored = await read(one.store, a);
+        await until(() =>
+          read(other.store, a).then(isDeepStrictEqual.bind(null, stored), () => false),
+        );
+        await own.kill();
+        // Another request has found it away.
+        await other.database.query('SELECT 1', [], LONG).catch(() => {});
+        expect(other.database.state.status).toBe('down');
+        const [found] = await Promise.all([read(other.store, a), own.restart()]);
+        expect(found).toEqual(stored);
+      } finally {
+        await own.stop();
+      }
+    },
+  );
 
   test('when the database is back, what others have still to write is unavailable and never unknown', async () => {
     const line = await startFaultProxy(database.port);
