@@ -136,7 +136,10 @@ export const PROFILE_FACTS = {
   // Any number; the first ones are sent.
   maxStops: atLeast(0, 'How many stop sequences the vendor accepts.'),
   // Any number; tools of the client go before those of the gateway.
-  maxTools: atLeast(1, 'How many tools the vendor accepts.'),
+  maxTools: atLeast(
+    0,
+    'How many tools the vendor accepts. 0: requests with tools go elsewhere first.',
+  ),
   // True.
   samplingWhileThinking: flag(
     'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',

@@ -4,7 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { mayLeaveOut } from '../conversation/refusal/refusal.ts';
 import type { Target } from '../conversation/target.ts';
-import type { ProtocolName } from '../conversation/types.ts';
+import type { Conversation, ProtocolName } from '../conversation/types.ts';
 import type { Feature } from '../features/feature.ts';
 import {
   permittedTargets,
@@ -141,6 +141,22 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
     return this.#running.services.room?.(routed);
   }
 
+  /** A model that takes no tools, where there are some. */
+  refuses(routed: RoutedTarget): boolean {
+    const { profile } = learntTarget(routed, this.#running.exchange.owner);
+    if (profile.maxTools !== 0) return false;
+    try {
+      return this.#conversation.tools.length > 0;
+    } catch {
+      // The body cannot be read here; a vendor of its protocol may be able to.
+      return false;
+    }
+  }
+
+  get #conversation(): Conversation {
+    return this.#hop.conversation ?? this.#running.request.conversation;
+  }
+
   get session(): ExchangeSession {
     return this.#running.session;
   }
@@ -195,8 +211,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   #withTools({ provider }: RoutedTarget, target: Target): Target | undefined {
     const other = targetWithTools(provider, target);
     if (other === undefined) return undefined;
-    const { tools } = this.#hop.conversation ?? this.#running.request.conversation;
-    return tools.some(({ type }) => type === 'function') ? other : undefined;
+    return this.#conversation.tools.some(({ type }) => type === 'function') ? other : undefined;
   }
 
   onSend(): void {
@@ -208,7 +223,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
-    const conversation = () => this.#hop.conversation ?? this.#running.request.conversation;
+    const conversation = () => this.#conversation;
     const { owner } = this.#running.exchange;
     if (mayLeaveOut(refusal, conversation) && canLearnFrom(refusal, routed, owner, asked))
       return true;

@@ -2,6 +2,7 @@
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
 import type { Profile } from '../conversation/profile-facts.ts';
+import { refusesTools } from '../conversation/refusal/refused-tools.ts';
 import type { Target } from '../conversation/target.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -146,16 +147,6 @@ export const blocked = (provider: string): GatewayError =>
     { retryable: false },
   );
 
-/** In lower case, without quotation marks. Each is a row of test/gateway/no-tools.test.ts, with its source. */
-const NO_TOOLS =
-  /(?:does not|doesnt|not) support (?:tools|tool (?:use|calls?|calling)|function[- ]call(?:s|ing)|functions)\b(?! in streaming)|no endpoints found that support tool use|requires --(?:enable-auto-tool-choice|tool-call-parser|jinja)|(?:tool|function) (?:call(?:ing|s)?|use) (?:is|are) not (?:supported|enabled)|\btools (?:is|are) not supported|\btools: extra inputs are not permitted|(?:unsupported param|unknown (?:field|parameter)|unrecognized request argument supplied):? tools\b(?!\.|\[)/;
-
-const MAY_BE_ABOUT_TOOLS: ReadonlySet<ErrorKind> = new Set([
-  'invalid_request',
-  'not_found',
-  'upstream',
-]);
-
 /**
  * The model takes no tools: another one may, so the next target is asked, and the client reads which model it is. Any
  * other error is the same.
@@ -164,16 +155,9 @@ export function aboutTools(
   { provider, model }: Pick<Target, 'provider' | 'model'>,
   error: GatewayError,
 ) {
-  const { kind, fromUpstream, message } = error;
-  // llama.cpp says it with status 500.
-  if (!fromUpstream || !MAY_BE_ABOUT_TOOLS.has(kind)) return error;
-  const words = message
-    .slice(0, SEARCHED_CHARS)
-    .replace(/[`'"“”‘’]/g, '')
-    .toLowerCase();
-  if (!NO_TOOLS.test(words)) return error;
+  if (!refusesTools(error)) return error;
+  const { fromUpstream, message, code, details } = error;
   const said = `The model "${model}" of provider ${provider} takes no tools: ${message}`;
-  const { code, details } = error;
   return new TargetError('next-target', 'invalid_request', said, {
     status: 400,
     code,

@@ -118,6 +118,53 @@ routes: [{ to: ["a/*", "b/*"] }]
   }
 });
 
+/** A tool in the client's own form. */
+const TOOLS = {
+  'openai-chat': { tools: [{ type: 'function', function: { name: 'f', parameters: {} } }] },
+  'openai-responses': { tools: [{ type: 'function', name: 'f', parameters: {} }] },
+  'anthropic-messages': { tools: [{ name: 'f', input_schema: { type: 'object' } }] },
+} as const;
+
+test.each(SAID)('%s: a model that refused tools is asked once', async (_, status, body) => {
+  for (const client of CLIENTS) {
+    const refuses = vendor(whole(status, JSON.stringify(body)));
+    const answers = vendor(saying('openai-chat', false, 'Hello'));
+    const { ask } = rawWorld(`
+providers:
+  a: { protocol: openai-chat, base_url: "${refuses.url}", keys: [k], models: ["*"] }
+  b: { protocol: openai-chat, base_url: "${answers.url}", keys: [k], models: ["*"] }
+routes: [{ to: ["a/*", "b/*"] }]
+`);
+    for (let turn = 0; turn < 3; turn++) {
+      const answer = await ask(client, false, TOOLS[client]);
+      expect([answer.status, answer.text.includes('Hello')]).toEqual([200, true]);
+    }
+    expect([refuses.asked, answers.asked]).toEqual([1, 3]);
+    // Without tools it comes first as before, and where nothing else is left.
+    await ask(client, false);
+    expect(refuses.asked).toBe(2);
+    answers.stop();
+    await ask(client, false, TOOLS[client]);
+    expect(refuses.asked).toBe(3);
+  }
+});
+
+test('a profile that says so saves the first try, too', async () => {
+  const refuses = vendor(whole(400, JSON.stringify(e('This model does not support tools'))));
+  const answers = vendor(saying('openai-chat', false, 'Hello'));
+  const { ask } = rawWorld(`
+profiles: { small: { maxTools: 0 } }
+providers:
+  a: { protocol: openai-chat, base_url: "${refuses.url}", profile: small, keys: [k], models: ["*"] }
+  b: { protocol: openai-chat, base_url: "${answers.url}", keys: [k], models: ["*"] }
+routes: [{ to: ["a/*", "b/*"] }]
+`);
+  for (let turn = 0; turn < 4; turn++) {
+    expect((await ask('openai-chat', false, TOOLS['openai-chat'])).status).toBe(200);
+  }
+  expect([refuses.asked, answers.asked]).toEqual([0, 4]);
+});
+
 test.each(SAID)(
   '%s: where there is none, the client reads which model takes none',
   async (_, status, body) => {

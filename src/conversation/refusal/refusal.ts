@@ -7,7 +7,7 @@ import type { Conversation } from '../types.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
 import { hasRefusedMedia, type MediaRefusal, refusedMedia } from './refused-media.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
-import { knownToolTypes } from './refused-tools.ts';
+import { knownToolTypes, refusesTools } from './refused-tools.ts';
 
 /**
  * - `thinking`: reasoning that may not be sent in this form; `at` is the block if the vendor names it,
@@ -341,9 +341,12 @@ export function targetAfterRefusals(target: Target, errors?: readonly GatewayErr
   return after;
 }
 
+/** The model takes none: requests with tools go elsewhere first, and none is sent without them. */
+const NO_TOOLS: Lesson = { facts: { maxTools: 0 }, paths: [], once: false };
+
 /** The target with what a refusal shows for every later request, too; the same if that is nothing. */
 export function targetLearning(target: Target, error: GatewayError): Target {
-  const lesson = lessonOf(historyRefusal(error));
+  const lesson = lessonOf(historyRefusal(error)) ?? (refusesTools(error) ? NO_TOOLS : undefined);
   return lesson === undefined || lesson.once ? target : taught(target, lesson);
 }
 

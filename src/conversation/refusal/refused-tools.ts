@@ -1,4 +1,6 @@
-/** Reads from a vendor's error which types of tools it does not know, and which it does: most servers of Responses know functions alone. */
+/** Reads from a vendor's error that a model takes no tools, or which types of tools it knows: most servers of Responses know functions alone. */
+
+import type { ErrorKind, GatewayError } from '../errors.ts';
 
 /** Types that agents declare, or items of the input that need them (Codex, github.com/openai/codex codex-rs/core). */
 const UNKNOWN = '(?:namespace|custom|tool_search|additional_tools|web_search|image_generation|mcp)';
@@ -43,4 +45,24 @@ export function knownToolTypes(
     return [...new Set(['function', ...known])];
   }
   return undefined;
+}
+
+/** In lower case, without quotation marks. Each is a row of test/gateway/no-tools.test.ts, with its source. */
+const NO_TOOLS =
+  /(?:does not|doesnt|not) support (?:tools|tool (?:use|calls?|calling)|function[- ]call(?:s|ing)|functions)\b(?! in streaming)|no endpoints found that support tool use|requires --(?:enable-auto-tool-choice|tool-call-parser|jinja)|(?:tool|function) (?:call(?:ing|s)?|use) (?:is|are) not (?:supported|enabled)|\btools (?:is|are) not supported|\btools: extra inputs are not permitted|(?:unsupported param|unknown (?:field|parameter)|unrecognized request argument supplied):? tools\b(?!\.|\[)/;
+
+const MAY_BE_ABOUT_TOOLS: ReadonlySet<ErrorKind> = new Set([
+  'invalid_request',
+  'not_found',
+  'upstream',
+]);
+
+// What an error is about stands at its beginning; templates quote themselves behind it.
+const SEARCHED_CHARS = 4000;
+
+/** Does the vendor say that this model takes no tools at all? llama.cpp says it with status 500. */
+export function refusesTools({ fromUpstream, kind, message }: GatewayError): boolean {
+  if (!fromUpstream || !MAY_BE_ABOUT_TOOLS.has(kind)) return false;
+  const words = message.slice(0, SEARCHED_CHARS).replace(/[`'"“”‘’]/g, '');
+  return NO_TOOLS.test(words.toLowerCase());
 }

@@ -2,6 +2,7 @@
 
 import { withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
+import { refusesTools } from '../../conversation/refusal/refused-tools.ts';
 import type { Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
@@ -136,6 +137,9 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
         !ledger.empty && containsAny(body, client === 'google-gemini' ? ANSWERED_GEMINI : ANSWERED)
       );
     },
+    // All of them were the gateway's: the next try comes without.
+    repairsRefusal: (refusal) =>
+      refusesTools(refusal) && hasOffers() && (session.base ?? input)?.tools.length === 0,
     restored(conversation, context) {
       if (context.hop > 1 || reading?.of !== conversation) return undefined;
       return (reading.done ?? Promise.resolve()).then(() =>

@@ -85,11 +85,12 @@ export class Session {
   }
 
   /**
-   * The tools for a target; the same in every hop of this exchange.
+   * The tools for a target; the same in every hop of this exchange, as long as it takes them.
    * @param history as in {@link offerFor}
    */
   offer(original: Conversation, target: Target, history?: () => readonly Turn[]): Offer {
-    const key = `${target.provider}\n${target.model}`;
+    // A model that has just refused tools takes none.
+    const key = `${target.provider}\n${target.model}\n${target.profile.maxTools}`;
     const known = this.#offers.get(key);
     if (known !== undefined) return known;
     const offer = offerFor(this.base ?? original, target, this.options.registry, history);

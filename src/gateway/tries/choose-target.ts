@@ -15,6 +15,8 @@ export interface TargetChoice {
   upstream(routed: RoutedTarget): Upstream;
   /** Tokens that a target takes; undefined: not known. */
   room?(routed: RoutedTarget): number | undefined;
+  /** Has it refused before what this request holds? */
+  refuses?(routed: RoutedTarget): boolean;
   /** A second request is sent beside a slow one. */
   onHedge(routed: RoutedTarget): void;
 }
@@ -47,6 +49,7 @@ const READY = 0;
 const READY_WITHOUT_ROOM = 1;
 const WARMING_UP = 2;
 const COOLING_DOWN = 3;
+const REFUSING = 4;
 
 /**
  * The first of those that are left that is ready and has room, else one that is ready; when all cool down, the one that
@@ -63,9 +66,8 @@ export function nextOf(
   let bestUntil = 0;
   for (let i = 0; i < left.length; i++) {
     const routed = left[i]!;
-    const upstream = by.upstream(routed);
-    const place = upstream.keys.placeFor(routed.target.model, by.session);
-    const rank = rankOf(upstream, place, by.session);
+    const place = placeOf(by, routed);
+    const rank = rankOf(by, routed, place);
     if (
       rank < bestRank ||
       (rank === COOLING_DOWN && bestRank === COOLING_DOWN && place.until < bestUntil)
@@ -80,32 +82,33 @@ export function nextOf(
   return left.splice(best, 1)[0];
 }
 
-function rankOf({ keys, full }: Upstream, place: Place, session: Session): number {
+const placeOf = (by: TargetChoice, routed: RoutedTarget): Place =>
+  by.upstream(routed).keys.placeFor(routed.target.model, by.session);
+
+function rankOf(by: TargetChoice, routed: RoutedTarget, place: Place): number {
+  if (by.refuses?.(routed)) return REFUSING;
+  const { keys, full } = by.upstream(routed);
   const { now } = keys;
   const availability = place.availability(now);
   if (availability === COOLING) return COOLING_DOWN;
   if (availability === AVAILABLE) {
     const share = place.share(now);
-    if (share < 1 && fractionOf(session.hash, hashOf(place.model)) >= share) return WARMING_UP;
+    if (share < 1 && fractionOf(by.session.hash, hashOf(place.model)) >= share) return WARMING_UP;
   }
   return full ? READY_WITHOUT_ROOM : READY;
 }
 
 /** The chosen one, or the session's next if that one is much faster now. */
 function fasterOf(by: TargetChoice, left: readonly RoutedTarget[], chosen: number): number {
-  const placeOf = (index: number) => {
-    const routed = left[index]!;
-    const upstream = by.upstream(routed);
-    return { upstream, place: upstream.keys.placeFor(routed.target.model, by.session) };
-  };
-  const own = placeOf(chosen);
-  const { now } = own.upstream.keys;
-  if (own.place.availability(now) !== AVAILABLE) return chosen;
+  const own = placeOf(by, left[chosen]!);
+  const { now } = by.upstream(left[chosen]!).keys;
+  if (own.availability(now) !== AVAILABLE) return chosen;
   for (let i = chosen + 1; i < left.length; i++) {
-    const { upstream, place } = placeOf(i);
-    if (place.availability(upstream.keys.now) !== AVAILABLE) continue;
-    if (rankOf(upstream, place, by.session) !== READY) continue;
-    return own.place.load.isSlowerThan(place.load, now) ? i : chosen;
+    const routed = left[i]!;
+    const place = placeOf(by, routed);
+    if (place.availability(by.upstream(routed).keys.now) !== AVAILABLE) continue;
+    if (rankOf(by, routed, place) !== READY) continue;
+    return own.load.isSlowerThan(place.load, now) ? i : chosen;
   }
   return chosen;
 }
@@ -117,7 +120,9 @@ export function secondTry(by: TargetChoice, first: TryAt, left: RoutedTarget[]):
   const at = left.findIndex((other) => {
     const { keys, full } = by.upstream(other);
     return (
-      !full && keys.placeFor(other.target.model, by.session).availability(keys.now) === AVAILABLE
+      !full &&
+      !by.refuses?.(other) &&
+      keys.placeFor(other.target.model, by.session).availability(keys.now) === AVAILABLE
     );
   });
   if ((key === undefined && at < 0) || !upstream.hedging?.take()) {

@@ -22,7 +22,7 @@ export const learntTarget = ({ provider, target }: RoutedTarget, owner: string):
   learnt.get(provider)?.get(keyOf(owner, target)) ?? target;
 
 /**
- * Would acting on this refusal change the request? Then what it teaches about every later one is kept.
+ * Would acting on this refusal change the request? What it teaches about every later one is kept.
  * @param asked the target as it was known when the request was made for it
  */
 export function canLearnFrom(
@@ -31,10 +31,10 @@ export function canLearnFrom(
   owner: string,
   asked: Target = routed.target,
 ): boolean {
-  if (!canActOn(asked, refusal)) return false;
+  const acts = canActOn(asked, refusal);
   const known = learntTarget(routed, owner);
   const after = targetLearning(known, refusal);
-  if (after === known) return true;
+  if (after === known) return acts;
   let models = learnt.get(routed.provider);
   if (models === undefined || models.size >= MAX_KEPT) {
     models = new Map();
@@ -42,7 +42,7 @@ export function canLearnFrom(
   }
   models.set(keyOf(owner, routed.target), after);
   before.set(after, routed.target);
-  return true;
+  return acts;
 }
 
 /** Learnt facts of these providers' models as text, of all owners: profile facts and omitted fields. */

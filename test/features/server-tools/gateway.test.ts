@@ -125,6 +125,20 @@ describe.each(Object.keys(CLIENTS) as ProtocolName[])('%s', (client) => {
     expect(used).toBe(10);
   });
 
+  test('a model that takes no tools answers without those of the gateway', async () => {
+    const { tools: _, web_search_options: __, ...body } = CLIENTS[client];
+    const { gateway, answer } = ask(
+      client,
+      [{ status: 400, json: { error: { message: 'm does not support tools' } } }, says('Rain.')],
+      body,
+      [fakeTool('search', { inject: 'force' })],
+    );
+    const { text, headers } = await answer;
+    expect((await readBySdk(client, text)).text).toContain('Rain.');
+    expect(gateway.sent.map((sent) => 'tools' in (sent as object))).toEqual([true, false]);
+    expect(headers.get('x-hopgate-notes')).toContain('tool_dropped');
+  });
+
   test('failed tries leave no trace, in the first hop and in the second', async () => {
     const cut: Scripted = { sse: [chunk({ role: 'assistant' })], cut: true };
     const script = [cut, calls(callOf('web_search', 'c1')), cut, says('Rain [1].')];
