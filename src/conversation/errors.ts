@@ -48,7 +48,6 @@ export interface ErrorDetails {
 /** An error with everything that a codec needs to write it. The message must never hold a secret. */
 export class GatewayError extends Error {
   override readonly name = 'GatewayError';
-  readonly kind: ErrorKind;
   readonly status: number;
   readonly param: string | undefined;
   readonly code: string | undefined;
@@ -58,9 +57,12 @@ export class GatewayError extends Error {
   readonly retryable: boolean | undefined;
   readonly headers: Readonly<Record<string, string>> | undefined;
 
-  constructor(kind: ErrorKind, message: string, more: ErrorDetails = {}) {
+  constructor(
+    readonly kind: ErrorKind,
+    message: string,
+    more: ErrorDetails = {},
+  ) {
     super(message, more.cause === undefined ? undefined : { cause: more.cause });
-    this.kind = kind;
     this.status = more.status ?? STATUS[kind];
     this.param = more.param;
     this.code = more.code;

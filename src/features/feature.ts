@@ -142,17 +142,15 @@ export const lazyInterceptor = (
 ): Interceptor => new LazyInterceptor(ignoresTexts, make);
 
 class LazyInterceptor implements Interceptor, FastInterceptor {
-  readonly ignoresTexts: (texts: readonly string[]) => boolean;
-  readonly #make: () => Interceptor;
   #made: Interceptor | undefined;
 
-  constructor(ignoresTexts: (texts: readonly string[]) => boolean, make: () => Interceptor) {
-    this.ignoresTexts = ignoresTexts;
-    this.#make = make;
-  }
+  constructor(
+    readonly ignoresTexts: (texts: readonly string[]) => boolean,
+    private readonly make: () => Interceptor,
+  ) {}
 
   get #interceptor(): Interceptor {
-    this.#made ??= this.#make();
+    this.#made ??= this.make();
     return this.#made;
   }
 

@@ -44,17 +44,16 @@ export function digestOfKey(text: string): Uint8Array {
 export const hexOf = (digest: Uint8Array): string => digest.toHex();
 
 export class KeyDirectory {
-  readonly #runTime: RunTimeKeys | undefined;
   readonly #configured: ReadonlyMap<string, ConfiguredKey>;
-  readonly #config: KeysConfig;
   readonly #routes: ReadonlySet<string>;
   /** Made with the first request of each key. */
   readonly #principals = new WeakMap<KeyChange, Principal>();
 
   /** @param runTime the keys made at run time, which outlive a configuration */
-  constructor(config: KeysConfig, runTime: RunTimeKeys | undefined) {
-    this.#config = config;
-    this.#runTime = runTime;
+  constructor(
+    private readonly config: KeysConfig,
+    private readonly runTime: RunTimeKeys | undefined,
+  ) {
     this.#routes = new Set(config.routes.map(({ name }) => name));
     this.#configured = configuredKeys(config);
   }
@@ -71,7 +70,7 @@ export class KeyDirectory {
     if (configured !== undefined && timingSafeEqual(configured.digest, digest)) {
       return isOver(configured.principal.expires, now) ? 'expired' : configured.principal;
     }
-    const runTime = this.#runTime;
+    const runTime = this.runTime;
     if (runTime === undefined) return 'unknown';
     const known = runTime.find(hex);
     if (known !== undefined) return this.#judged(known, digest, now);
@@ -100,7 +99,7 @@ export class KeyDirectory {
 
   /** The principals of the keys made at run time that were not revoked. */
   *runTimePrincipals(): Iterable<Principal> {
-    for (const key of this.#runTime?.all ?? []) {
+    for (const key of this.runTime?.all ?? []) {
       if (key.record.revoked === undefined) yield this.#principalOf(key);
     }
   }
@@ -113,7 +112,7 @@ export class KeyDirectory {
       const resolved = readKeySettings(settings, { id, name, path: [] }, this.#routes, findings);
       principal = makePrincipal(
         { id, name, sees: 'own', settings: [resolved] },
-        this.#config.budgets,
+        this.config.budgets,
       );
       this.#principals.set(key, principal);
     }

@@ -121,19 +121,17 @@ const lawsOf = (page: readonly Counted[]) => [...new Set(page.map(({ law }) => l
 
 /** One side, without windows that are over. */
 class Counts {
-  readonly #side: Side;
   readonly #sql: SqlDatabase;
   readonly #form: (typeof FORMS)['file' | 'database'];
-  /** Its name on the other side; undefined: nothing was moved from or to it. */
-  readonly name: string | undefined;
   /** The name of the other side; undefined: nothing came from it. */
   other: string | undefined;
 
-  private constructor(side: Side, name: string | undefined) {
-    this.#side = side;
+  private constructor(
+    private readonly side: Side /** Its name on the other side; undefined: nothing was moved from or to it. */,
+    readonly name: string | undefined,
+  ) {
     this.#sql = side.db;
     this.#form = FORMS[side.db.form];
-    this.name = name;
   }
 
   /** Undefined: nothing was counted there. */
@@ -165,13 +163,13 @@ class Counts {
            WHERE m.${peer} = $1 AND m.law = w.law AND m.start = w.start), 0)`
       : '0';
     yield* pagesOf<Counted>(
-      this.#side,
+      this.side,
       `SELECT w.law, w.start, w.keep_until, ${total} - ${taken} AS own FROM hopgate.windows w WHERE w.keep_until > ${now}`,
       ['law', 'start'],
       isMarked ? [this.other!] : [],
     );
     yield* pagesOf<Counted>(
-      this.#side,
+      this.side,
       `SELECT law, start, mark, keep_until FROM hopgate.notices WHERE keep_until > ${now}`,
       ['law', 'start', 'mark'],
     );

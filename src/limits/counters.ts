@@ -108,8 +108,6 @@ interface Share {
 }
 
 export class AheadState implements LimitState {
-  limit: CountedLimit;
-  readonly #counters: Counters;
   chunk: Chunk | undefined;
   /** Slots that this process has, used or not. */
   leased = 0;
@@ -134,9 +132,10 @@ export class AheadState implements LimitState {
   #lastSpanUnits = 0;
   #share: RateState | SlotsState | undefined;
 
-  constructor(limit: CountedLimit, counters: Counters) {
-    this.limit = limit;
-    this.#counters = counters;
+  constructor(
+    public limit: CountedLimit,
+    private readonly counters: Counters,
+  ) {
     this.remaining = limit.amount;
   }
 
@@ -170,7 +169,7 @@ export class AheadState implements LimitState {
     }
     const before = chunk.taken - chunk.left;
     chunk.left -= units;
-    this.#counters.refill(this, now);
+    this.counters.refill(this, now);
     return { chunk, before };
   }
 
@@ -190,12 +189,12 @@ export class AheadState implements LimitState {
     }
     if (this.limit.kind === 'slots') {
       this.used -= reserved;
-      this.#counters.freed(this);
+      this.counters.freed(this);
       return;
     }
     if (used > reserved) this.#debt += used - reserved;
     else if (hold !== undefined && used < reserved) this.#giveBack(hold, reserved, used);
-    this.#counters.flushSoon();
+    this.counters.flushSoon();
   }
 
   #giveBack({ chunk, before }: Slice, units: number, used: number): void {

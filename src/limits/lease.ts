@@ -135,7 +135,6 @@ export interface SentDraw {
  * time is over, a new one begins, and this one only settles what it has admitted.
  */
 export class Session {
-  readonly id: string;
   readonly leases = new Map<string, Lease>();
   /** Leases that are used, or that the bank does not know wholly. */
   readonly active = new Set<Lease>();
@@ -150,8 +149,11 @@ export class Session {
   lastDraw = Number.NEGATIVE_INFINITY;
   over = false;
 
-  constructor(id: string, clock: Clock, validMs: number) {
-    this.id = id;
+  constructor(
+    readonly id: string,
+    clock: Clock,
+    validMs: number,
+  ) {
     this.validWall = clock.wall() + validMs;
     this.validMonotonic = clock.monotonic() + validMs;
   }

@@ -46,7 +46,6 @@ interface Remembered {
 }
 
 export class ProcessLimits implements Limits {
-  readonly #options: ProcessLimitsOptions;
   readonly clock: Clock;
   readonly #bank: Bank;
   readonly #leases: Leases;
@@ -58,14 +57,13 @@ export class ProcessLimits implements Limits {
   #timer: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
-  constructor(options: ProcessLimitsOptions = {}) {
+  constructor(private readonly options: ProcessLimitsOptions = {}) {
     const { clock: own = SYSTEM_CLOCK, process = 'own', onReached } = options;
     const bank: Bank = options.bank ?? new OwnBank();
     const clock: Clock = {
       wall: () => own.wall() + (bank.aheadMs ?? 0),
       monotonic: () => own.monotonic(),
     };
-    this.#options = options;
     this.#bank = bank;
     this.clock = clock;
     this.#leases = new Leases({ bank, process, clock, onReached });
@@ -183,7 +181,7 @@ export class ProcessLimits implements Limits {
       return state;
     }
     const state = new RateState(limit, now);
-    const written = this.#options.rate?.(limit.id);
+    const written = this.options.rate?.(limit.id);
     if (written !== undefined) state.restore(written.debt, written.passed, now);
     return state;
   }

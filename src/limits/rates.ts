@@ -25,7 +25,6 @@ export interface RateHold {
  * an integer. `amount` of it drains with each millisecond, and a unit adds `periodMs`.
  */
 export class RateState implements LimitState {
-  limit: RateLimit;
   /** Tickets that are not settled. */
   open = 0;
   #at: number;
@@ -33,8 +32,10 @@ export class RateState implements LimitState {
   #refunded = 0;
   #wraps = 0;
 
-  constructor(limit: RateLimit, now: number) {
-    this.limit = limit;
+  constructor(
+    public limit: RateLimit,
+    now: number,
+  ) {
     this.#at = now;
   }
 

@@ -96,12 +96,9 @@ export class SpendAccounts implements Accounts {
 }
 
 class ExchangeAccount implements Account {
-  readonly about: AccountStart;
-  readonly options: AccountsOptions;
   readonly outliving: SpendAccounts['outliving'];
   readonly prompts: LastPrompts;
   lost: Lost | undefined;
-  readonly #guard: ExchangeGuard | undefined;
   #nano = 0;
   #tried = false;
   #hasBegun = false;
@@ -112,16 +109,13 @@ class ExchangeAccount implements Account {
   readonly #open: SpendTry[] = [];
 
   constructor(
-    about: AccountStart,
-    options: AccountsOptions,
-    guard: ExchangeGuard | undefined,
+    readonly about: AccountStart,
+    readonly options: AccountsOptions,
+    private readonly guard: ExchangeGuard | undefined,
     { outliving, prompts }: Pick<SpendAccounts, 'outliving' | 'prompts'>,
   ) {
-    this.about = about;
-    this.options = options;
     this.outliving = outliving;
     this.prompts = prompts;
-    this.#guard = guard;
   }
 
   forbids(target: Target): GatewayError | undefined {
@@ -133,20 +127,20 @@ class ExchangeAccount implements Account {
   }
 
   get route(): string | undefined {
-    return this.#guard?.route;
+    return this.guard?.route;
   }
 
   get needsUsage(): boolean {
-    return this.#guard?.needsUsage === true;
+    return this.guard?.needsUsage === true;
   }
 
   get mayHedge(): boolean {
-    return this.#guard?.scarce !== true;
+    return this.guard?.scarce !== true;
   }
 
   beginTry(start: TryStart): TryAccount | Promise<TryAccount> {
     const one = new SpendTry(this, start);
-    const hold = this.#guard?.reserve(one.expected);
+    const hold = this.guard?.reserve(one.expected);
     return hold instanceof Promise ? this.#beginLater(one, hold) : this.#begun(one, hold);
   }
 
@@ -192,7 +186,7 @@ class ExchangeAccount implements Account {
   }
 
   addHeaders(headers: FlatHeaders, whole: boolean): void {
-    this.#guard?.addHeaders(headers);
+    this.guard?.addHeaders(headers);
     const { cost } = this;
     if (whole && cost !== undefined) headers.set('x-hopgate-cost-usd', usdText(cost));
   }
@@ -201,7 +195,7 @@ class ExchangeAccount implements Account {
     if (this.#over) return;
     this.#over = true;
     for (const one of [...this.#open]) if (!one.isOutliving) one.abandon(ended);
-    this.#guard?.end();
+    this.guard?.end();
   }
 }
 
@@ -209,8 +203,6 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   readonly target: string;
   readonly protocol: Target['protocol'];
   readonly stream: boolean;
-  readonly #account: ExchangeAccount;
-  readonly #start: TryStart;
   /** The prices in force when it began: one that is removed meanwhile still counts. */
   readonly #prices: PriceBook;
   readonly #began = Date.now();
@@ -225,9 +217,10 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** `refused`: its client has left, and nothing more is read of it. */
   #outlives: 'yes' | 'refused' | undefined;
 
-  constructor(account: ExchangeAccount, start: TryStart) {
-    this.#account = account;
-    this.#start = start;
+  constructor(
+    private readonly account: ExchangeAccount,
+    private readonly start: TryStart,
+  ) {
     this.target = targetName(start.target);
     this.protocol = start.target.protocol;
     this.stream = start.stream;
@@ -236,14 +229,14 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   get settles(): TryStart['settles'] {
-    return this.#start.settles;
+    return this.start.settles;
   }
 
   /** @param isFirst of its request */
   begun(hold: TryHold | undefined, isFirst: boolean): void {
     this.#isFirst = isFirst;
     this.#hold = hold;
-    this.#place = this.#account.options.journal.begin(this);
+    this.#place = this.account.options.journal.begin(this);
   }
 
   answered(status: number): void {
@@ -251,7 +244,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   outlives(): boolean {
-    const { about, outliving } = this.#account;
+    const { about, outliving } = this.account;
     if (this.#over || this.#hold === undefined) return false;
     const others = outliving.get(about.principal.id) ?? new Set();
     this.#outlives = others.size < MAX_OUTLIVING_OF_KEY ? 'yes' : 'refused';
@@ -269,7 +262,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   #leftOutliving(): void {
-    const { about, outliving } = this.#account;
+    const { about, outliving } = this.account;
     const others = outliving.get(about.principal.id);
     others?.delete(this);
     if (others?.size === 0) outliving.delete(about.principal.id);
@@ -277,12 +270,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   /** What is reserved before it goes out. */
   get expected(): TryAmounts {
-    const { settles } = this.#start;
+    const { settles } = this.start;
     if (settles !== undefined)
       return { tokens: 0, nanoUsd: 0, owed: true, countedAt: settles.countedAt };
     const usage = this.#expectedUsage();
-    const { maxOutputTokens, choices } = this.#start;
-    const output = this.#account.options.estimate.allowed(maxOutputTokens, choices);
+    const { maxOutputTokens, choices } = this.start;
+    const output = this.account.options.estimate.allowed(maxOutputTokens, choices);
     return {
       tokens: totalInput(usage) + usage.output,
       nanoUsd: this.#applied(usage)?.cost,
@@ -292,15 +285,15 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   #expectedUsage(): Usage {
-    const { inputTokens, maxOutputTokens, choices } = this.#start;
+    const { inputTokens, maxOutputTokens, choices } = this.start;
     return {
       input: inputTokens,
-      output: this.#account.options.estimate.reserved(this, maxOutputTokens, choices),
+      output: this.account.options.estimate.reserved(this, maxOutputTokens, choices),
     };
   }
 
   #served(usage: Usage): Served {
-    const { batch, serviceTier, target } = this.#start;
+    const { batch, serviceTier, target } = this.start;
     return {
       serviceTier: batch === undefined ? (usage.serviceTier ?? serviceTier) : BATCH_TIER,
       region: this.#prices.regionOf(target.provider) ?? usage.region,
@@ -309,7 +302,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   /** @param requests that the usage is of: prices depend on the length of each */
-  #applied(usage: Usage, price = this.#price, requests = this.#start.batch ?? 1) {
+  #applied(usage: Usage, price = this.#price, requests = this.start.batch ?? 1) {
     if (price === undefined || (searchesOf(usage) > 0 && !price.pricesSearches)) return undefined;
     const { rates, json } = price.applied(totalInput(usage) / requests, this.#served(usage));
     return { cost: rates.costOf(usage), json, rates };
@@ -338,7 +331,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const applied = this.#applied(usage, price, requests);
     const searches = searchesOf(usage);
     if (applied === undefined || price === undefined || searches === 0) return applied;
-    const { freeSearches } = this.#account.options;
+    const { freeSearches } = this.account.options;
     const paid = freeSearches.paid(this.target, price, searches, Date.now());
     if (paid === searches) return applied;
     const { rates, json } = applied;
@@ -370,7 +363,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (this.#over) return;
     this.#over = true;
     if (this.#outlives === 'yes') this.#leftOutliving();
-    const { estimate, journal, onCost } = this.#account.options;
+    const { estimate, journal, onCost } = this.account.options;
     const counted = this.#counted;
     const usage = counted?.usage ?? this.#used(result);
     const exact = usage === undefined || (result.final && this.#isWhole(usage));
@@ -381,9 +374,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const applied = counted ?? known;
     // A try without an answer costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;
-    const before = this.#start.settles?.spent;
+    const before = this.start.settles?.spent;
     const cost = whole === undefined ? undefined : whole - (before?.nanoUsd ?? 0);
-    const isOne = this.#start.batch === undefined;
+    const isOne = this.start.batch === undefined;
     const { ended, final, usage: told } = result;
     if (isOne && ended === 'done' && final && told !== undefined && told.unknown === undefined) {
       estimate.learn(this, result.bytes, totalOutput(told));
@@ -395,8 +388,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const tokens = (usage ? allTokens(usage) : 0) - (before ? allTokens(before.usage) : 0);
     this.#hold?.settle({ tokens: Math.max(0, tokens), nanoUsd: cost });
     if (isOne && exact && usage?.cacheRead !== undefined)
-      this.#account.read(this.target, usage, known?.rates);
-    this.#account.ended(this, cost, usage);
+      this.account.read(this.target, usage, known?.rates);
+    this.account.ended(this, cost, usage);
   }
 
   /** What is paid for; undefined: nothing. */
@@ -408,9 +401,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (status < 200 || status > 299) return undefined;
     if (ended === 'error' && !content) return undefined;
     if (pending === true) return this.#expectedUsage();
-    const { inputTokens, maxOutputTokens } = this.#start;
+    const { inputTokens, maxOutputTokens } = this.start;
     const complete = ended === 'done';
-    const { estimate } = this.#account.options;
+    const { estimate } = this.account.options;
     const usual = left && (!content || this.#outlives === 'refused');
     const seen = Math.max(
       maxOutputTokens === 0 ? 0 : estimate.tokens(this, bytes, complete),
@@ -424,7 +417,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
 
   /** Where an answer has no tokens, none are missing. */
   #isWhole({ unknown }: Usage): boolean {
-    return unknown === undefined || (unknown === 'output' && this.#start.maxOutputTokens === 0);
+    return unknown === undefined || (unknown === 'output' && this.start.maxOutputTokens === 0);
   }
 
   #row(
@@ -434,8 +427,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     price: string | undefined,
     cost: number | undefined,
   ): SpendRow {
-    const { principal, request, session, client, trace } = this.#account.about;
-    const { model, upstreamKey, hop, attempt, settles } = this.#start;
+    const { principal, request, session, client, trace } = this.account.about;
+    const { model, upstreamKey, hop, attempt, settles } = this.start;
     const tokens = usage === undefined ? NO_TOKENS : tokensOf(usage);
     return {
       ...(settles?.spent === undefined ? tokens : without(tokens, tokensOf(settles.spent.usage))),

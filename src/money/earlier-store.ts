@@ -73,15 +73,14 @@ export async function takeEarlier(store: SpendStore, path: string): Promise<bool
 }
 
 class EarlierFiles {
-  readonly #store: SpendStore;
-  readonly #path: string;
   /** It is not brought up to date: a version that still runs writes to it. */
   readonly #db: Database | undefined;
   readonly #isFile: boolean;
 
-  constructor(store: SpendStore, path: string) {
-    this.#store = store;
-    this.#path = path;
+  constructor(
+    private readonly store: SpendStore,
+    private readonly path: string,
+  ) {
     this.#isFile = store.database.form === 'file';
     this.#db = existsSync(path) ? openAsItIs(path) : undefined;
   }
@@ -105,8 +104,8 @@ class EarlierFiles {
 
   #tails(): readonly string[] {
     try {
-      const prefix = `${basename(this.#path)}.tail-`;
-      return readdirSync(dirname(this.#path)).filter((name) => name.startsWith(prefix));
+      const prefix = `${basename(this.path)}.tail-`;
+      return readdirSync(dirname(this.path)).filter((name) => name.startsWith(prefix));
     } catch {
       return [];
     }
@@ -114,7 +113,7 @@ class EarlierFiles {
 
   /** Rows that a process had not written to the file. False: it runs. */
   async #takeTail(name: string): Promise<boolean> {
-    const path = join(dirname(this.#path), name);
+    const path = join(dirname(this.path), name);
     const [head, ...lines] = readFileSync(path, 'utf8').split('\n').map(tryParse);
     const {
       writer = name.slice(name.indexOf('.tail-') + 6),
@@ -136,8 +135,8 @@ class EarlierFiles {
     for (let at = 0; at < rows.length; at += AT_ONCE) {
       const some = rows.slice(at, at + AT_ONCE);
       const last = some.at(-1)!.line;
-      await this.#store.writing(async (inside) => {
-        await this.#store.replace(
+      await this.store.writing(async (inside) => {
+        await this.store.replace(
           inside,
           some.map(({ row, n, at }) => ({ row: rowOf(row), at, writer, n, rev: ENDED })),
         );
@@ -149,7 +148,7 @@ class EarlierFiles {
         );
       });
     }
-    if (this.#isFile) await this.#store.ended(writer);
+    if (this.#isFile) await this.store.ended(writer);
     unlinkSync(path);
     return true;
   }
@@ -195,7 +194,7 @@ class EarlierFiles {
       }
       this.#nameRunning(id);
       if (!this.#isFile) await this.#sendRunning(id);
-      await this.#store.ended(id);
+      await this.store.ended(id);
     }
     return isOver;
   }
@@ -208,7 +207,7 @@ class EarlierFiles {
       const open = rowOf(JSON.parse(row));
       return { row: open, at: open.time, writer, n: seq, rev: TAKEN_OVER };
     });
-    if (rows.length > 0) await this.#store.put(rows);
+    if (rows.length > 0) await this.store.put(rows);
     this.#db!.query('DELETE FROM running WHERE writer = ?').run(writer);
   }
 
@@ -228,7 +227,7 @@ class EarlierFiles {
     const rows = found.map(({ of_writer, of_n, of_rev, of_at, ...row }): NamedRow => {
       return { row: rowFrom(row), writer: of_writer, n: of_n, rev: of_rev, at: of_at };
     });
-    await this.#store.put(rows);
+    await this.store.put(rows);
     db.transaction(() => {
       for (const { writer, n, rev } of rows) {
         db.query('DELETE FROM unsent WHERE writer = ? AND n = ? AND rev = ?').run(writer, n, rev);

@@ -285,17 +285,15 @@ export type DatabaseRow = RowName & StoredRow;
 
 /** The database of all replicas. */
 export class SpendDatabase {
-  readonly #side: Side;
   readonly #hasRows: boolean;
   readonly #hasMoves: boolean;
-  /** Its name in files; undefined: it has none yet. */
-  readonly name: string | undefined;
 
-  private constructor(side: Side, name: string | undefined) {
-    this.#side = side;
+  private constructor(
+    private readonly side: Side /** Its name in files; undefined: it has none yet. */,
+    readonly name: string | undefined,
+  ) {
     this.#hasRows = side.has.has('spend_rows');
     this.#hasMoves = side.has.has('spend_moves');
-    this.name = name;
   }
 
   static async of(side: Side): Promise<SpendDatabase> {
@@ -309,7 +307,7 @@ export class SpendDatabase {
   async mark(origin: string | undefined): Promise<MoveMark | undefined> {
     if (origin === undefined || !this.#hasMoves) return undefined;
     const sql = 'SELECT since, id, time, totals FROM hopgate.spend_moves WHERE origin = $1';
-    const [row] = await this.#side.db.query<MoveMark>(sql, [origin], READ_MS);
+    const [row] = await this.side.db.query<MoveMark>(sql, [origin], READ_MS);
     return row;
   }
 
@@ -317,7 +315,7 @@ export class SpendDatabase {
   async knows(sent: readonly SentRows[]): Promise<boolean> {
     if (sent.length === 0) return true;
     if (!this.#hasRows) return false;
-    const found = await this.#side.db.query<{ writer: string; rows: number }>(
+    const found = await this.side.db.query<{ writer: string; rows: number }>(
       `SELECT writer, count(*) AS rows FROM hopgate.spend_rows
          WHERE at >= $1 AND at <= $2 AND writer IN (${placeholders(sent.length, 3)}) GROUP BY 1`,
       [
@@ -334,7 +332,7 @@ export class SpendDatabase {
   /** Rows by day, without those that a file has itself. */
   async days(own: string | undefined): Promise<readonly DayCount[]> {
     if (!this.#hasRows) return [];
-    return this.#side.db.query(
+    return this.side.db.query(
       `SELECT at - at % ${DAY_MS} AS day, count(*) AS rows, CAST(sum(rev) AS bigint) AS revs
          FROM hopgate.spend_rows WHERE writer <> $1 GROUP BY 1 ORDER BY 1`,
       [own ?? ''],
@@ -346,7 +344,7 @@ export class SpendDatabase {
   async *rowsOf(day: number, own = ''): AsyncGenerator<readonly DatabaseRow[]> {
     const columns = columnsWith().flatMap(({ name, isShared }) => (isShared ? [] : [`s.${name}`]));
     for (let [at, writer, n] = [day - 1, '', 0]; ; ) {
-      const rows = await this.#side.db.query<DatabaseRow>(
+      const rows = await this.side.db.query<DatabaseRow>(
         `SELECT s.at, s.writer, s.n, s.rev, s.replica, ${columns.join(', ')},
              l.text AS labels_text, p.text AS price_text
            FROM hopgate.spend_rows s JOIN hopgate.spend_texts l ON l.id = s.labels
@@ -365,7 +363,7 @@ export class SpendDatabase {
   /** Hours whose totals count other tries than there are rows, in order. */
   async hoursWithoutRows(from: number, to: number): Promise<readonly number[]> {
     if (!this.#hasRows) return [];
-    const rows = await this.#side.db.query<{ hour: number }>(
+    const rows = await this.side.db.query<{ hour: number }>(
       `SELECT t.start AS hour FROM (SELECT start, sum(tries) AS tries FROM hopgate.spend_totals
            WHERE span = 0 AND start >= $1 AND start < $2 GROUP BY 1) t
          LEFT JOIN (SELECT time - time % ${HOUR_MS} AS start, count(*) AS tries FROM hopgate.spend_rows
@@ -377,7 +375,7 @@ export class SpendDatabase {
     return rows.map(({ hour }) => hour);
   }
 
-  totalsOf = (hour: number) => hoursBeyond(this.#side.db, DATABASE_NAMES, within(hour, HOUR_MS));
+  totalsOf = (hour: number) => hoursBeyond(this.side.db, DATABASE_NAMES, within(hour, HOUR_MS));
 
-  sessionsOf = (day: number) => sessionsBeyond(this.#side.db, DATABASE_NAMES, within(day, DAY_MS));
+  sessionsOf = (day: number) => sessionsBeyond(this.side.db, DATABASE_NAMES, within(day, DAY_MS));
 }

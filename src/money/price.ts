@@ -199,7 +199,6 @@ export class PriceVersion {
   /** It stands in the configuration. */
   readonly isConfigured: boolean;
   readonly model: ModelPrice;
-  readonly #source: string;
   readonly #usual: AppliedPrice;
   readonly #tiers: readonly AppliedPrice[];
   /** Tiers of a time of day; undefined: any other time. */
@@ -209,14 +208,16 @@ export class PriceVersion {
   /** Of a batch or a region, by tier, factor and region. */
   readonly #scaled = new Map<string, AppliedPrice>();
 
-  constructor(price: ModelPrice, source: string) {
+  constructor(
+    price: ModelPrice,
+    private readonly source: string,
+  ) {
     this.effectiveFrom = price.effectiveFrom;
     // In a file a price that is left out is nothing; the catalogue does not know it.
     this.isConfigured = source === 'config';
     this.pricesSearches = this.isConfigured || price.search > 0;
     this.pricesUnmeasured = price.request > 0 || (price.input === 0 && price.output === 0);
     this.model = price;
-    this.#source = source;
     this.#usual = this.#applied(price, {});
     this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
       this.#applied(rates, { above, service_tier: serviceTier }),
@@ -286,7 +287,7 @@ export class PriceVersion {
     const from =
       effectiveFrom === 0 ? undefined : new Date(effectiveFrom).toISOString().slice(0, 10);
     const json = JSON.stringify({
-      source: this.#source,
+      source: this.source,
       model,
       effective_from: from,
       ...tier,

@@ -20,7 +20,6 @@ import {
 /** The file, of a gateway that may run; nothing is changed. It is opened with the first question, and anew where it is another one. */
 export class FileReader implements SpendReader {
   readonly names = FILE_NAMES;
-  readonly #path: string;
   #db: ReturnType<typeof openToRead> | undefined;
   #file = 0;
   /** Undoes what reading needed. */
@@ -29,8 +28,10 @@ export class FileReader implements SpendReader {
   readonly #copies: boolean;
 
   /** @param options copies: of a file of an older version, which no gateway of this one has used yet, a copy is read */
-  constructor(path: string, { copies = false }: { readonly copies?: boolean } = {}) {
-    this.#path = path;
+  constructor(
+    private readonly path: string,
+    { copies = false }: { readonly copies?: boolean } = {},
+  ) {
     this.#copies = copies;
   }
 
@@ -44,19 +45,19 @@ export class FileReader implements SpendReader {
   /** @throws GatewayError where it cannot be read */
   open(): ReturnType<typeof openToRead> {
     try {
-      const file = fileAt(this.#path);
+      const file = fileAt(this.path);
       if (this.#db !== undefined && file !== this.#file) this.close();
       this.#db ??= this.#open();
       this.#file = file;
       return this.#db;
     } catch (thrown) {
-      const message = `The spend in ${this.#path} cannot be read: ${messageOf(thrown)}`;
+      const message = `The spend in ${this.path} cannot be read: ${messageOf(thrown)}`;
       throw new GatewayError('overloaded', message, { code: 'spend_unreadable', cause: thrown });
     }
   }
 
   #open(): ReturnType<typeof openToRead> {
-    const db = openToRead(this.#path);
+    const db = openToRead(this.path);
     if (!this.#copies) return db;
     const schema = spendSchema();
     const { version } = db
@@ -64,7 +65,7 @@ export class FileReader implements SpendReader {
       .get()!;
     if (version === 0 || version >= schema.sqlite.length) return db;
     db.close();
-    const copy = openFileToRead(schema, this.#path)!;
+    const copy = openFileToRead(schema, this.path)!;
     this.#onClose = copy.onClose;
     return copy.db;
   }

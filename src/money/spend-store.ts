@@ -76,7 +76,6 @@ export interface SpendStoreOptions {
 }
 
 export class SpendStore implements JournalTables {
-  readonly database: SqlDatabase;
   readonly names: SpendNames;
   readonly #machine: string;
   readonly #replica: string | null;
@@ -86,8 +85,10 @@ export class SpendStore implements JournalTables {
   readonly #textIds = new Map<string, number>();
   readonly #statements = new Map<string, string>();
 
-  constructor(database: SqlDatabase, { machine, replica, added }: SpendStoreOptions) {
-    this.database = database;
+  constructor(
+    readonly database: SqlDatabase,
+    { machine, replica, added }: SpendStoreOptions,
+  ) {
     this.#isFile = database.form === 'file';
     this.names = this.#isFile ? FILE_NAMES : DATABASE_NAMES;
     this.#machine = machine;

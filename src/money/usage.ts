@@ -222,12 +222,13 @@ export async function usageBy(
 class Groups {
   readonly #groups = new Map<string, UsageGroup>();
   readonly #named: ReadonlySet<string | null> | undefined;
-  readonly #steps: boolean;
 
   /** @param named undefined: all are told apart */
-  constructor(named: readonly (string | null)[] | undefined, steps: boolean) {
+  constructor(
+    named: readonly (string | null)[] | undefined,
+    private readonly steps: boolean,
+  ) {
     this.#named = named && new Set(named);
-    this.#steps = steps;
   }
 
   add(name: string | null, bucket: number, row: Sums): void {
@@ -241,7 +242,7 @@ class Groups {
     const sums = Object.fromEntries(SUM_COLUMNS.map((column) => [column, row[column]]));
     this.#groups.set(place, {
       name: others ? null : name,
-      start: this.#steps ? bucket : undefined,
+      start: this.steps ? bucket : undefined,
       others,
       sums: sums as unknown as Sums,
     });

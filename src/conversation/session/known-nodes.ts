@@ -92,22 +92,18 @@ interface NotingContext {
 
 /** The parts of one encoding, as they were made of the same nodes before. */
 export class KnownUnits<Context extends NotingContext> {
-  readonly #context: Context;
-  readonly #known: KnownNodes;
-  readonly #shape: readonly unknown[];
-
   /** @param shape what all of them depend on beside their nodes */
-  constructor(context: Context, known: KnownNodes, shape: readonly unknown[]) {
-    this.#context = context;
-    this.#known = known;
-    this.#shape = shape;
-  }
+  constructor(
+    private readonly context: Context,
+    private readonly known: KnownNodes,
+    private readonly shape: readonly unknown[],
+  ) {}
 
   /** @param others what this one depends on, too */
   of<T>(node: object, others: readonly unknown[], make: (context: Context) => T): T {
-    const context = this.#context;
-    const shape = others.length === 0 ? this.#shape : [...this.#shape, ...others];
-    return this.#known.encoded(node, shape, context.notes, (notes) =>
+    const context = this.context;
+    const shape = others.length === 0 ? this.shape : [...this.shape, ...others];
+    return this.known.encoded(node, shape, context.notes, (notes) =>
       make(notes === context.notes ? context : { ...context, notes }),
     );
   }

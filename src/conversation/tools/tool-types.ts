@@ -54,13 +54,13 @@ interface Named {
 
 class Fit {
   readonly #types: ReadonlySet<string>;
-  readonly #names: ToolNames;
-  readonly #notes: Notes;
 
-  constructor(types: readonly string[], names: ToolNames, notes: Notes) {
+  constructor(
+    types: readonly string[],
+    private readonly names: ToolNames,
+    private readonly notes: Notes,
+  ) {
     this.#types = new Set(types);
-    this.#names = names;
-    this.#notes = notes;
   }
 
   tool(tool: Tool): Tool | undefined {
@@ -69,10 +69,10 @@ class Fit {
       if (this.#types.has(tool.kind) || this.#types.has(tool.name)) return tool;
       const { parameters: schema, description } = tool.options;
       if (tool.name !== 'tool_search' || !isObject(schema)) {
-        this.#notes.add('hosted_tool_dropped', where, tool.kind);
+        this.notes.add('hosted_tool_dropped', where, tool.kind);
         return undefined;
       }
-      this.#notes.add('content_bridged', where, 'client-run tool search offered as a function');
+      this.notes.add('content_bridged', where, 'client-run tool search offered as a function');
       const words = typeof description === 'string' ? { description } : {};
       return { type: 'function', name: tool.name, ...words, schema };
     }
@@ -81,11 +81,7 @@ class Fit {
     const { wire: _, residue: __, ...rest } = tool;
     const named = { ...rest, ...this.#flat(tool) };
     if (!isCustom) return named.type === 'function' ? { ...named, deferred: undefined } : named;
-    this.#notes.add(
-      'content_bridged',
-      where,
-      'freeform tool offered as a function with one string',
-    );
+    this.notes.add('content_bridged', where, 'freeform tool offered as a function with one string');
     const description = withGrammar(tool.description, tool.format);
     return { ...this.#flat(tool), type: 'function', description, schema: FREEFORM_SCHEMA };
   }
@@ -143,6 +139,6 @@ class Fit {
   #flat({ name, namespace }: Named): Named {
     return this.#types.has('namespace')
       ? { name, namespace }
-      : { name: this.#names.flat(name, namespace), namespace: undefined };
+      : { name: this.names.flat(name, namespace), namespace: undefined };
   }
 }

@@ -19,18 +19,15 @@ const LATER_HOP = 1_000_000;
 
 export class UniqueIds implements Interceptor {
   readonly fast = IGNORES_TEXT;
-  readonly #turns: readonly Turn[];
-  readonly #hop: number;
-  readonly #notes: Notes;
   /** Made with the first call: most answers have none. */
   #taken: Set<string> | undefined;
   readonly #answered = new Set<string>();
 
-  constructor(turns: readonly Turn[], hop: number, notes: Notes) {
-    this.#turns = turns;
-    this.#hop = hop;
-    this.#notes = notes;
-  }
+  constructor(
+    private readonly turns: readonly Turn[],
+    private readonly hop: number,
+    private readonly notes: Notes,
+  ) {}
 
   event(event: StreamEvent): StreamEvent {
     if (event.type !== 'block-start') return event;
@@ -38,7 +35,7 @@ export class UniqueIds implements Interceptor {
     if (head.type !== 'tool-call' || head.by !== 'client' || head.id === '') return event;
     const id = this.#uniqueId(head.id);
     if (id === head.id) return event;
-    this.#notes.add('call_id_repeated', undefined, head.id.slice(0, MAX_NOTED));
+    this.notes.add('call_id_repeated', undefined, head.id.slice(0, MAX_NOTED));
     return { ...event, head: { ...head, id } };
   }
 
@@ -47,7 +44,7 @@ export class UniqueIds implements Interceptor {
   }
 
   #uniqueId(id: string): string {
-    this.#taken ??= idsOf(this.#turns);
+    this.#taken ??= idsOf(this.turns);
     const taken = this.#taken;
     // Two calls of one answer with the vendor's id could not be told apart in the history.
     const twice = this.#answered.has(id);
@@ -55,7 +52,7 @@ export class UniqueIds implements Interceptor {
     let own = id;
     if (twice) own = prefixedId('call_');
     else if (taken.has(id) || unwrapRepeatedId(id) !== id) {
-      let count = callsIn(this.#turns) + (this.#hop - 1) * LATER_HOP;
+      let count = callsIn(this.turns) + (this.hop - 1) * LATER_HOP;
       do own = wrapRepeatedId(id, count++);
       while (taken.has(own));
     }

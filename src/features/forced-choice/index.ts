@@ -58,19 +58,16 @@ export class ForcedChoice implements Feature {
 
 /** Passes an answer on, but for its end where the call is missing. */
 class FirstAnswer implements Interceptor {
-  readonly #choice: ToolChoice;
-  readonly #sent: Conversation;
-  readonly #again: (asked: Omit<Asked, 'hop'>) => void;
   readonly #fold = new ReplyBuilder();
   #usage: Usage | undefined;
   #held = false;
   #ended = false;
 
-  constructor(choice: ToolChoice, sent: Conversation, again: (asked: Omit<Asked, 'hop'>) => void) {
-    this.#choice = choice;
-    this.#sent = sent;
-    this.#again = again;
-  }
+  constructor(
+    private readonly choice: ToolChoice,
+    private readonly sent: Conversation,
+    private readonly again: (asked: Omit<Asked, 'hop'>) => void,
+  ) {}
 
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     this.#fold.push(event);
@@ -82,7 +79,7 @@ class FirstAnswer implements Interceptor {
         this.#usage = event.usage;
         return this.#held ? [] : event;
       case 'finish':
-        this.#held = event.reason === 'stop' && !calledFor(this.#choice, this.#fold.reply.blocks);
+        this.#held = event.reason === 'stop' && !calledFor(this.choice, this.#fold.reply.blocks);
         return this.#held ? [] : event;
       case 'opaque':
         return this.#held ? [] : event;
@@ -103,16 +100,16 @@ class FirstAnswer implements Interceptor {
     const { blocks } = this.#fold.reply;
     return {
       run: async () => {
-        this.#again({
+        this.again({
           blocks: blocks.length,
           text: blocks.some((block) => block.type === 'text' && block.text !== ''),
           usage: this.#usage,
         });
-        const text = choiceInstruction(this.#choice);
+        const text = choiceInstruction(this.choice);
         return {
-          ...this.#sent,
+          ...this.sent,
           turns: [
-            ...this.#sent.turns,
+            ...this.sent.turns,
             ...(blocks.length > 0 ? [{ role: 'assistant', blocks } as const] : []),
             { role: 'user', blocks: [{ type: 'text', text }] },
           ],
@@ -124,16 +121,15 @@ class FirstAnswer implements Interceptor {
 
 /** Joins the second answer to the first one. */
 class SecondAnswer implements Interceptor {
-  readonly #asked: Asked;
-  readonly #client: ProtocolName;
   #shift: number | undefined;
   #usage: Usage | undefined;
   /** A text begins: Chat joins all texts into one string. */
   #gap: boolean;
 
-  constructor(asked: Asked, client: ProtocolName) {
-    this.#asked = asked;
-    this.#client = client;
+  constructor(
+    private readonly asked: Asked,
+    private readonly client: ProtocolName,
+  ) {
     this.#gap = asked.text;
   }
 
@@ -147,8 +143,8 @@ class SecondAnswer implements Interceptor {
         return [];
       case 'finish': {
         // Another feature that joins hops has counted the first one already.
-        const joined = this.#shift === 0 && this.#asked.blocks > 0;
-        const { usage: first } = this.#asked;
+        const joined = this.#shift === 0 && this.asked.blocks > 0;
+        const { usage: first } = this.asked;
         const usage =
           joined || first === undefined || this.#usage === undefined
             ? (this.#usage ?? first)
@@ -156,7 +152,7 @@ class SecondAnswer implements Interceptor {
         return usage === undefined ? event : [{ type: 'usage', usage }, event];
       }
       case 'block-start':
-        this.#shift ??= this.#asked.blocks - event.index;
+        this.#shift ??= this.asked.blocks - event.index;
         return { ...event, index: event.index + this.#shift };
       case 'delta':
       case 'sealed':
@@ -165,7 +161,7 @@ class SecondAnswer implements Interceptor {
       case 'block-stop': {
         const index = event.index + (this.#shift ?? 0);
         if (event.type !== 'delta' || event.text === '') return { ...event, index };
-        const gap = this.#gap && this.#client === 'openai-chat';
+        const gap = this.#gap && this.client === 'openai-chat';
         this.#gap = false;
         return { ...event, index, text: gap ? `\n\n${event.text}` : event.text };
       }

@@ -60,7 +60,6 @@ interface FoundLeak extends Leak {
 
 /** For one hop. Recovered calls are emitted before the finish. */
 export class LeakInterceptor implements Interceptor, FastInterceptor {
-  readonly #rules: InterceptRules;
   readonly #native: NativeCalls;
   #scanner: TextScanner | undefined;
   #channel: Channel = 'text';
@@ -84,8 +83,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   readonly #found: FoundLeak[] = [];
   #out: StreamEvent[] = [];
 
-  constructor(rules: InterceptRules) {
-    this.#rules = rules;
+  constructor(private readonly rules: InterceptRules) {
     this.#native = new NativeCalls(rules.native);
   }
 
@@ -137,7 +135,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       case 'block-start': {
         const { head } = event;
         if (head.type === 'text' || head.type === 'reasoning') {
-          const { text, reasoning } = this.#rules;
+          const { text, reasoning } = this.rules;
           const rules = head.type === 'text' ? text : reasoning;
           undecided.probe = new TextScanner(head.type, rules, false);
           break;
@@ -220,12 +218,12 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
     const { head } = event;
     if (head.type === 'text' || head.type === 'reasoning') {
       this.#channel = head.type;
-      const rules = head.type === 'text' ? this.#rules.text : this.#rules.reasoning;
+      const rules = head.type === 'text' ? this.rules.text : this.rules.reasoning;
       this.#scanner = new TextScanner(head.type, rules, !this.#spoken);
       this.#start = event;
       this.#held = [event];
       this.#altered = false;
-      this.#watches = head.type === 'reasoning' && this.#rules.signed;
+      this.#watches = head.type === 'reasoning' && this.rules.signed;
       return;
     }
     this.#scanner = undefined;
@@ -253,7 +251,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       if (event.type === 'delta') this.#openFor(this.#watches ? 'reasoning' : scanner.channel);
       this.#emit(event);
     }
-    this.#over = this.#rules.startOnly && this.#spoken && !this.#hasMoved;
+    this.#over = this.rules.startOnly && this.#spoken && !this.#hasMoved;
   }
 
   /** Emits the scanner's segments instead of the held text. */
@@ -281,7 +279,7 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
   #moved(): void {
     if (this.#hasMoved) return;
     this.#hasMoved = true;
-    this.#rules.notes.add('leaked_thinking_moved');
+    this.rules.notes.add('leaked_thinking_moved');
   }
 
   #openFor(channel: Channel): void {
@@ -341,26 +339,26 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
     const channel = this.#channel === 'text' ? leak.channel : this.#channel;
     this.#found.push({ ...leak, channel, stays: this.#watches });
     if (leak.calls.length > 0) return;
-    this.#rules.report(leak.family, leak.outcome);
+    this.rules.report(leak.family, leak.outcome);
     if (leak.outcome === 'left') {
       const name = leak.unknown === undefined ? '' : `: ${leak.unknown.slice(0, MAX_NAME)}`;
       const what = `${leak.family}${name}`;
-      const { notes } = this.#rules;
+      const { notes } = this.rules;
       if (leak.why === 'quoted') notes.add('leaked_call_quoted', undefined, what);
       else if (leak.why !== undefined) notes.add('leaked_call_left', undefined, what);
       return;
     }
     const unknown = leak.unknown?.slice(0, MAX_NAME) ?? 'that can be called';
     const what = leak.truncated ? 'broke off' : `no tool ${unknown}`;
-    this.#rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: ${what}`);
+    this.rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: ${what}`);
   }
 
   #nativeOut(output: NativeOutput): void {
-    const { notes } = this.#rules;
+    const { notes } = this.rules;
     this.#emitAll(output.events);
     for (const call of output.calls ?? []) this.#emitCall(call);
     if (output.calls !== undefined && output.family !== undefined) {
-      this.#rules.report(output.family, 'recovered');
+      this.rules.report(output.family, 'recovered');
       for (const { name } of output.calls) {
         notes.add('leaked_call_recovered', undefined, `${output.family}: ${name}`);
       }
@@ -397,8 +395,8 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       for (const call of fresh) this.#emitCall(call);
       count += fresh.length;
       if (fresh.length === 0 && stays) continue;
-      this.#rules.report(family, fresh.length > 0 ? 'recovered' : 'removed');
-      const { notes } = this.#rules;
+      this.rules.report(family, fresh.length > 0 ? 'recovered' : 'removed');
+      const { notes } = this.rules;
       if (fresh.length === 0) notes.add('leaked_markup_removed', undefined, `${family}: a copy`);
       for (const { name, repaired } of fresh) {
         notes.add('leaked_call_recovered', undefined, `${family}: ${name}`);
@@ -415,8 +413,8 @@ export class LeakInterceptor implements Interceptor, FastInterceptor {
       if (calls.length === leak.calls.length) return;
       this.#found[i] = { ...leak, calls };
       if (calls.length > 0 || leak.stays) return;
-      this.#rules.report(leak.family, 'removed');
-      this.#rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: broke off`);
+      this.rules.report(leak.family, 'removed');
+      this.rules.notes.add('leaked_markup_removed', undefined, `${leak.family}: broke off`);
     });
   }
 

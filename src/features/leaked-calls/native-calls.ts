@@ -44,7 +44,6 @@ const NOTHING: NativeOutput = { events: [] };
 
 /** Takes the events of structured calls. Keeps their order and holds those that may have to change. */
 export class NativeCalls {
-  readonly #rules: NativeRules;
   #head: CallHead | undefined;
   #call: NativeCall | undefined;
   #held: StreamEvent[] = [];
@@ -52,23 +51,21 @@ export class NativeCalls {
   #open: Extract<CallEnding, { type: 'open' }> | undefined;
   readonly #recorded: { readonly name: string; readonly text: string }[] = [];
 
-  constructor(rules: NativeRules) {
-    this.#rules = rules;
-  }
+  constructor(private readonly rules: NativeRules) {}
 
   get count(): number {
     return this.#recorded.length;
   }
 
   start(given: BlockStartEvent, called: CallHead): NativeOutput {
-    const head = corrected(called, this.#rules.tools);
+    const head = corrected(called, this.rules.tools);
     // Another event than the vendor's: its bytes do not go on.
     const event = head === called ? given : { ...given, head };
     this.#head = head;
     this.#call =
       head.by === 'provider' || head.kind !== 'function'
         ? undefined
-        : new NativeCall(head, this.#rules.tools, this.#rules.all, this.#rules.repairs);
+        : new NativeCall(head, this.rules.tools, this.rules.all, this.rules.repairs);
     if (this.#call?.held) return this.#hold(event);
     return {
       events: [event],
@@ -155,7 +152,7 @@ export class NativeCalls {
   keys(): Set<string> {
     return new Set(
       this.#recorded.map(({ name, text }) => {
-        const known = this.#rules.tools.resolve(name);
+        const known = this.rules.tools.resolve(name);
         return callKey(known?.name ?? name, text);
       }),
     );
@@ -183,11 +180,11 @@ export class NativeCalls {
   }
 
   get #runsHere(): boolean {
-    return this.#rules.tools.runsHere(this.#head!.name);
+    return this.rules.tools.runsHere(this.#head!.name);
   }
 
   #broken(): GatewayError {
-    const { provider } = this.#rules;
+    const { provider } = this.rules;
     return new GatewayError(
       'upstream',
       `Provider ${provider} sent a call of the tool ${this.#head!.name} whose arguments are not JSON and cannot be repaired.`,
@@ -245,10 +242,6 @@ export type CallEnding =
   | { readonly type: 'broken' };
 
 export class NativeCall {
-  readonly #head: CallHead;
-  readonly #tools: ToolIndex;
-  readonly #lexicon: Lexicon;
-  readonly #repairs: Repairs;
   readonly #check = new JsonCheck();
   /** The whole arguments, and how much of them was sent. */
   #text: string[] = [];
@@ -257,11 +250,12 @@ export class NativeCall {
   /** Everything is held, because the call cannot go out under this name. */
   readonly #whole: boolean;
 
-  constructor(head: CallHead, tools: ToolIndex, lexicon: Lexicon, repairs: Repairs) {
-    this.#head = head;
-    this.#repairs = repairs;
-    this.#tools = tools;
-    this.#lexicon = lexicon;
+  constructor(
+    private readonly head: CallHead,
+    private readonly tools: ToolIndex,
+    private readonly lexicon: Lexicon,
+    private readonly repairs: Repairs,
+  ) {
     const { name } = head;
     const strange = tools.resolve(name) === undefined || /[<>|｜\n]/.test(name);
     this.#whole = tools.size > 0 && strange && (PARALLEL.test(name) || /[<|｜({\n]/.test(name));
@@ -303,7 +297,7 @@ export class NativeCall {
     // White space behind the last value went out already; the repair closes the brackets before it.
     if (this.#check.valid) {
       const shown = gone === text ? text.trimEnd() : gone;
-      return { type: 'open', text: suffix(this.#repairs.text(text.trimEnd()), shown) };
+      return { type: 'open', text: suffix(this.repairs.text(text.trimEnd()), shown) };
     }
     const value = jsonValue(text);
     if (isObject(value)) return { type: 'same' };
@@ -323,7 +317,7 @@ export class NativeCall {
 
   #fixed(text: string): string | undefined {
     const inside = withoutWrapping(text);
-    return objectOr(inside) ?? this.#repairs.text(inside);
+    return objectOr(inside) ?? this.repairs.text(inside);
   }
 
   /** The arguments without the closers of a model's own markup behind them. */
@@ -331,7 +325,7 @@ export class NativeCall {
     const end = new BracketScan().feed(text);
     const tail = end < 0 ? -1 : text.indexOf('<', end);
     for (let at = tail; at >= 0 && at < text.length; ) {
-      const found = lex(text, at, this.#lexicon);
+      const found = lex(text, at, this.lexicon);
       if (found === undefined || found === 'partial') {
         if (text[at]!.trim() !== '') return text;
         at++;
@@ -344,40 +338,40 @@ export class NativeCall {
   /** Reads markup instead of JSON (`<arg_key>…`, `<parameter …>…`) as the body of this call. */
   #unmarked(text: string): string | undefined {
     if (!text.trimStart().startsWith('<')) return undefined;
-    const { name } = this.#head;
+    const { name } = this.head;
     const forms = [
       [`<tool_call>${name}\n`, '</tool_call>'],
       [`<invoke name="${name}">`, '</invoke>'],
     ] as const;
     for (const [before, behind] of forms) {
       const calls = this.#recover(before + text + behind);
-      if (calls.length === 1 && calls[0]!.name === this.#head.name) return calls[0]!.input;
+      if (calls.length === 1 && calls[0]!.name === this.head.name) return calls[0]!.input;
     }
     return undefined;
   }
 
   #recover(markup: string): readonly RecoveredCall[] {
-    const lexeme = lex(markup, 0, this.#lexicon);
+    const lexeme = lex(markup, 0, this.lexicon);
     if (lexeme === undefined || lexeme === 'partial') return [];
-    const block = new LeakBlock({ type: 'tag', lexeme, lineStart: false }, this.#lexicon, {
+    const block = new LeakBlock({ type: 'tag', lexeme, lineStart: false }, this.lexicon, {
       isTool: () => true,
-      repairs: this.#repairs,
+      repairs: this.repairs,
       search: new Search(),
     });
     const state = block.push(markup.slice(lexeme.end));
     if ((state === 'more' ? block.finish() : state) !== 'done' || block.reading.unreadable)
       return [];
-    return block.reading.calls.flatMap((call) => buildCalls(call, this.#tools, this.#repairs));
+    return block.reading.calls.flatMap((call) => buildCalls(call, this.tools, this.repairs));
   }
 
   /** Handles a name that is no tool's: a wrapper of several calls, or a name with markup in it. */
   #other(): CallEnding {
-    const { name } = this.#head;
+    const { name } = this.head;
     const text = this.text;
     if (PARALLEL.test(name)) {
       const value = jsonValue(text);
       const calls = parallelCalls(value, 'parallel')?.flatMap((c) =>
-        buildCalls(c, this.#tools, this.#repairs),
+        buildCalls(c, this.tools, this.repairs),
       );
       return calls !== undefined && calls.length > 0 ? { type: 'calls', calls } : { type: 'same' };
     }
@@ -395,8 +389,8 @@ export class NativeCall {
     if (bare && /arg_(?:key|value)/.test(name)) return { type: 'broken' };
     const calls = buildCalls(
       { name: base, family, input, malformed: false },
-      this.#tools,
-      this.#repairs,
+      this.tools,
+      this.repairs,
     );
     return calls.length > 0 ? { type: 'calls', calls, family } : { type: 'same' };
   }

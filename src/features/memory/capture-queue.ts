@@ -35,7 +35,6 @@ const LIMITS: CaptureLimits = {
 };
 
 export class CaptureQueue<T> {
-  readonly #options: CaptureQueueOptions<T>;
   readonly #limits: CaptureLimits;
   #waiting: T[] = [];
   #bytes = 0;
@@ -43,8 +42,7 @@ export class CaptureQueue<T> {
   #inFlight: Promise<void> | undefined;
   #closed = false;
 
-  constructor(options: CaptureQueueOptions<T>) {
-    this.#options = options;
+  constructor(private readonly options: CaptureQueueOptions<T>) {
     this.#limits = { ...LIMITS, ...options.limits };
   }
 
@@ -53,7 +51,7 @@ export class CaptureQueue<T> {
   }
 
   add(items: readonly T[]): void {
-    const { sizeOf, onDropped } = this.#options;
+    const { sizeOf, onDropped } = this.options;
     const limits = this.#limits;
     let dropped = 0;
     for (const item of items) {
@@ -92,7 +90,7 @@ export class CaptureQueue<T> {
     await this.flush();
     this.#closed = true;
     clearTimeout(this.#timer);
-    if (this.waiting > 0) this.#options.onDropped(this.waiting);
+    if (this.waiting > 0) this.options.onDropped(this.waiting);
     this.#waiting = [];
   }
 
@@ -107,13 +105,13 @@ export class CaptureQueue<T> {
   #removeItems(items: readonly T[]): void {
     const gone = new Set(items);
     this.#waiting = this.#waiting.filter((item) => !gone.has(item));
-    for (const item of gone) this.#bytes -= this.#options.sizeOf(item);
+    for (const item of gone) this.#bytes -= this.options.sizeOf(item);
   }
 
   #first(): readonly T[] {
     let count = 0;
     for (let size = 0; count < Math.min(this.#limits.batch, this.waiting); count++) {
-      size += this.#options.sizeOf(this.#waiting[count]!);
+      size += this.options.sizeOf(this.#waiting[count]!);
       if (size > this.#limits.batchBytes && count > 0) break;
     }
     return this.#waiting.slice(0, count);
@@ -122,7 +120,7 @@ export class CaptureQueue<T> {
   #step(): void {
     if (this.#inFlight !== undefined || this.waiting === 0) return;
     const batch = this.#first();
-    this.#inFlight = (async () => this.#options.write(batch))().then(
+    this.#inFlight = (async () => this.options.write(batch))().then(
       () => {
         this.#inFlight = undefined;
         this.#removeItems(batch);
@@ -130,7 +128,7 @@ export class CaptureQueue<T> {
       },
       (thrown) => {
         this.#inFlight = undefined;
-        this.#options.onTrouble(thrown);
+        this.options.onTrouble(thrown);
         this.#schedule(this.#limits.retryAfter);
       },
     );

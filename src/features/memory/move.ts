@@ -137,7 +137,6 @@ interface TargetRow extends ReadEvent {
 }
 
 class MemorySide {
-  readonly #options: MemorySideOptions;
   readonly #store: MemoryStore;
   readonly #reader: SqlStatements;
   #written = 0;
@@ -147,15 +146,14 @@ class MemorySide {
   /** Spaces by the hashes of their names. */
   #spaces: Promise<ReadonlyMap<string, { readonly id: number; readonly name: string }>> | undefined;
 
-  constructor(options: MemorySideOptions) {
-    this.#options = options;
+  constructor(private readonly options: MemorySideOptions) {
     const { side, seal, limits } = options;
     this.#store = new MemoryStore({ db: side.db, seal, limits, dedupeMs: 0 });
     this.#reader = { query: (sql, values) => side.db.query(sql, values, READ_MS) };
   }
 
   #has(table: string): boolean {
-    return this.#options.side.has.has(table);
+    return this.options.side.has.has(table);
   }
 
   prepare(): Promise<void> | undefined {
@@ -178,7 +176,7 @@ class MemorySide {
     const sql = `SELECT e.seq, e.space, e.bytes, ${owner}, e.id, e.time, e.body, e.importance,
         (SELECT name FROM hopgate.memory_spaces WHERE id = e.space) AS name
       FROM hopgate.memory_events e WHERE true`;
-    for await (const rows of pagesOf<Row>(this.#options.side, sql, ['seq'])) {
+    for await (const rows of pagesOf<Row>(this.options.side, sql, ['seq'])) {
       const page = rows.flatMap(({ name: space, space: _, bytes, owner, ...row }) => {
         if (space === null) return [];
         const event = this.#store.sealed.opened(space, row);
@@ -211,12 +209,12 @@ class MemorySide {
     reader: SqlStatements,
     page: readonly MovedEvent[],
   ): Promise<readonly TargetState[]> {
-    const { ahead } = this.#options;
+    const { ahead } = this.options;
     const rows = await this.#rows(reader, page);
     const hashed = page.map(({ space, event }) => ({ owner: nameHash(space), id: event.id }));
     const spaces = hashed.map(({ owner }) => owner);
-    const erased = await erasuresOf(this.#options.side, reader, 'memory_erasures', spaces);
-    const moved = await notesOf(this.#options.side, reader, 'memory', hashed);
+    const erased = await erasuresOf(this.options.side, reader, 'memory_erasures', spaces);
+    const moved = await notesOf(this.options.side, reader, 'memory', hashed);
     return page.map(({ space, event }) => {
       const row = rows.get(keyOf({ owner: space, id: event.id }));
       const note = moved.get(keyOf({ owner: nameHash(space), id: event.id }))?.form;
@@ -237,7 +235,7 @@ class MemorySide {
   /** Equal for events that say the same; the database does not learn what that is. */
   #form(space: string, { id, time, text, source = '', tags, importance }: MemoryEvent): string {
     const form = nameHash(JSON.stringify([id, time, text, source, tags, importance]));
-    return this.#options.seal.blind(form, `${space}\nmoved`);
+    return this.options.seal.blind(form, `${space}\nmoved`);
   }
 
   async #rows(
@@ -341,7 +339,7 @@ class MemorySide {
     this.#written += count;
     if (this.#store.isFile || this.#written < this.#analyzeAt) return;
     this.#analyzeAt *= 2;
-    await this.#options.side.db.query(
+    await this.options.side.db.query(
       'ANALYZE hopgate.memory_events, hopgate.memory_terms, hopgate.moved_items',
       [],
       WRITE_MS,
@@ -353,7 +351,7 @@ class MemorySide {
     if (!this.#has('moved_items')) return;
     const sql = "SELECT owner, id FROM hopgate.moved_items WHERE kind = 'memory'";
     const [ofOrigin, values] = this.#store.isFile ? ['', []] : [' AND origin = $1', [origin]];
-    yield* pagesOf<RowKey>(this.#options.side, sql + ofOrigin, ['owner', 'id'], values);
+    yield* pagesOf<RowKey>(this.options.side, sql + ofOrigin, ['owner', 'id'], values);
   }
 
   /** The names of the spaces of the events that are there, by owner and id. */

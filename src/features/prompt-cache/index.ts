@@ -36,18 +36,16 @@ const ASSISTANT = Buffer.from('"assistant"');
  */
 export class PromptCache implements Feature {
   readonly name = 'prompt-cache';
-  readonly #asker: Asker;
-  readonly #tails: RequestTails;
   #tried = false;
 
   /** @param tails where the requests of other exchanges ended */
-  constructor(asker: Asker, tails: RequestTails) {
-    this.#asker = asker;
-    this.#tails = tails;
-  }
+  constructor(
+    private readonly asker: Asker,
+    private readonly tails: RequestTails,
+  ) {}
 
   mayApply(body: Buffer, { client, target }: FeatureContext): boolean {
-    if (this.#tried) this.#tails.failed(this.#asker);
+    if (this.#tried) this.tails.failed(this.asker);
     const { cacheMarks: takesMarks, breakpointsAt } = target.profile;
     if (target.promptCache === 'off') return false;
     if (client !== target.protocol && breakpointsAt) return true;
@@ -64,10 +62,10 @@ export class PromptCache implements Feature {
     if (target.promptCache === 'off') return conversation;
     if (target.profile.cacheMarks === true) {
       this.#tried = true;
-      return withMarks(conversation, context, this.#asker, this.#tails);
+      return withMarks(conversation, context, this.asker, this.tails);
     }
     return target.profile.breakpointsAt && client !== target.protocol
-      ? withKey(conversation, context, this.#asker)
+      ? withKey(conversation, context, this.asker)
       : conversation;
   }
 }

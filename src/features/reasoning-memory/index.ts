@@ -84,14 +84,15 @@ class ReasoningMemory implements Feature {
 /** The same with a ledger that is elsewhere. */
 class ReadingAhead extends ReasoningMemory {
   readonly #owner: string;
-  readonly #ahead: ReadAhead;
   /** Whose entries this exchange has read ahead; what it adds itself is here. */
   readonly #providers = new Set<string>();
 
-  constructor(options: ReasoningMemoryOptions, ahead: ReadAhead) {
+  constructor(
+    options: ReasoningMemoryOptions,
+    private readonly ahead: ReadAhead,
+  ) {
     super(options);
     this.#owner = options.owner;
-    this.#ahead = ahead;
   }
 
   prepare(conversation: Conversation, context: FeatureContext): Promise<void> | undefined {
@@ -100,7 +101,7 @@ class ReadingAhead extends ReasoningMemory {
     if (!mayLoseReasoning(client, target) || this.#providers.has(provider)) return undefined;
     this.#providers.add(provider);
     const scope = scopeOf(this.#owner, target);
-    return readAhead(this.#ahead, conversation, context, (turns) =>
+    return readAhead(this.ahead, conversation, context, (turns) =>
       historyKeys(turns, conversation, { scope, target }),
     );
   }

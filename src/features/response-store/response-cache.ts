@@ -101,18 +101,14 @@ const hashOf = (owner: string, id: string): string =>
   new Bun.CryptoHasher('sha256').update(`${owner}\0${id}`).digest('base64url').slice(0, 32);
 
 export class ResponseCache {
-  readonly #cache: KeyValue;
-
-  constructor(cache: KeyValue) {
-    this.#cache = cache;
-  }
+  constructor(private readonly cache: KeyValue) {}
 
   /** One trip; of items the responses that have them. @throws EngineAway */
   async read({ responses, chains, items }: Named, owner: string): Promise<CachedRows> {
     const heads = responses.map((id) => ENTRY + hashOf(owner, id));
     const keys = [...heads, ...items.map((item) => ITEM + hashOf(owner, item))];
     const args = [CACHED_MS, heads.length, chains ? 1 : 0, MAX_LINKS, MAX_BYTES];
-    const flat = (await this.#cache.run(READ, keys, args, READ_MS)) as readonly string[];
+    const flat = (await this.cache.run(READ, keys, args, READ_MS)) as readonly string[];
     const rows = new Map<string, ResponseRow>();
     const gone = new Set<string>();
     for (let i = 0; i < flat.length; i += 2) {
@@ -134,26 +130,26 @@ export class ResponseCache {
     const value = `${before} ${space ?? '-'} ${began} ${rowText(row)}`;
     if (value.length > MAX_ENTRY) return false;
     const keys = [ENTRY + hash, ...itemIds.map((item) => ITEM + hashOf(owner, item))];
-    await this.#cache.run(WRITE, keys, [CACHED_MS, value, hash, space ?? '-', began], WRITE_MS);
+    await this.cache.run(WRITE, keys, [CACHED_MS, value, hash, space ?? '-', began], WRITE_MS);
     return true;
   }
 
   /** The database has newer ones. @throws EngineAway */
   async forget(rows: readonly RowKey[]): Promise<void> {
     const keys = rows.map(({ owner, id }) => ENTRY + hashOf(owner, id));
-    await this.#cache.run(FORGET, keys, [], WRITE_MS);
+    await this.cache.run(FORGET, keys, [], WRITE_MS);
   }
 
   /** @throws EngineAway */
   async remove(rows: readonly RowKey[]): Promise<void> {
     for (let from = 0; from < rows.length; from += PAGE) {
       const keys = rows.slice(from, from + PAGE).map(({ owner, id }) => ENTRY + hashOf(owner, id));
-      await this.#cache.run(REMOVE, keys, [CACHED_MS], WRITE_MS);
+      await this.cache.run(REMOVE, keys, [CACHED_MS], WRITE_MS);
     }
   }
 
   /** Voids what was begun until then with this space. @param at by the clock of the database. @throws EngineAway */
   async erase(space: string, at: number): Promise<void> {
-    await this.#cache.run(ERASE, [ERASED + space], [at, ERASED_MS], WRITE_MS);
+    await this.cache.run(ERASE, [ERASED + space], [at, ERASED_MS], WRITE_MS);
   }
 }

@@ -21,18 +21,15 @@ const BATCH_BYTES = 2_000_000;
 const OVERHEAD = 500;
 
 export class ResponseQueue {
-  readonly #limits: Pick<ResponseLimits, 'memoryRows' | 'memoryBytes'>;
   /** In the order in which they came. */
   readonly #rows = new Map<string, QueuedResponse>();
   /** By the key of an item, the key of its row. */
   readonly #items = new Map<string, string>();
 
-  constructor(limits: Pick<ResponseLimits, 'memoryRows' | 'memoryBytes'>) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: Pick<ResponseLimits, 'memoryRows' | 'memoryBytes'>) {}
 
   get isFull(): boolean {
-    return this.size > this.#limits.memoryRows;
+    return this.size > this.limits.memoryRows;
   }
 
   get size(): number {
@@ -96,7 +93,7 @@ export class ResponseQueue {
 
   /** Drops the oldest beyond the limits, as far as sizes are known; the last one stays. @returns how many */
   trim(): number {
-    const { memoryRows, memoryBytes } = this.#limits;
+    const { memoryRows, memoryBytes } = this.limits;
     let bytes = 0;
     for (const queued of this.#rows.values()) bytes += OVERHEAD + queued.bytes;
     let dropped = 0;
@@ -120,22 +117,19 @@ export interface WaitingOptions {
 
 /** Treats a file that cannot be used as empty, and reports it: no method rejects. */
 export class WaitingResponses {
-  readonly #options: WaitingOptions;
   #file: ResponseTables | undefined;
 
-  constructor(options: WaitingOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: WaitingOptions) {}
 
   /** Whether an earlier process left a file. */
   get isThere(): boolean {
-    const { path = '', oldPath = '' } = this.#options;
+    const { path = '', oldPath = '' } = this.options;
     return existsSync(path) || existsSync(oldPath);
   }
 
   /** @returns whether it can be used */
   open(): boolean {
-    const { path, onProblem } = this.#options;
+    const { path, onProblem } = this.options;
     if (this.#file !== undefined || path === undefined) return this.#file !== undefined;
     try {
       this.#file = new ResponseTables(openSqlite(RESPONSES, { path, shrinks: true }));
@@ -151,17 +145,14 @@ export class WaitingResponses {
     try {
       return await work(this.#file);
     } catch (thrown) {
-      this.#options.onProblem(
-        'cannot use the file of responses that wait for the database',
-        thrown,
-      );
+      this.options.onProblem('cannot use the file of responses that wait for the database', thrown);
       return undefined;
     }
   }
 
   /** A batch of the oldest rows. */
   async next(): Promise<readonly ResponseRow[]> {
-    const { oldPath = '' } = this.#options;
+    const { oldPath = '' } = this.options;
     if (existsSync(oldPath)) await this.use((file) => takeOldSpool(oldPath, file));
     const rows = await this.use(async (file) => {
       const [oldest = []] = batchesOf(await file.oldest(BATCH), BATCH, BATCH_BYTES);

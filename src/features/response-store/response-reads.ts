@@ -65,11 +65,7 @@ export interface FetchedResponses {
 
 /** Methods throw GatewayError 503 where the engines that would know are away. */
 export class ResponseReads {
-  readonly #options: FetchedResponses;
-
-  constructor(options: FetchedResponses) {
-    this.#options = options;
-  }
+  constructor(private readonly options: FetchedResponses) {}
 
   known(id: string, owner: string): KnownResponse | undefined {
     const row = this.#row(id, owner);
@@ -79,8 +75,8 @@ export class ResponseReads {
   get(id: string, owner: string): StoredResponse | undefined {
     const row = this.#row(id, owner);
     if (row === undefined) return undefined;
-    const opened = openRow(row, this.#options.seal);
-    if (opened === undefined) this.#options.onUnreadable(row);
+    const opened = openRow(row, this.options.seal);
+    if (opened === undefined) this.options.onUnreadable(row);
     return opened;
   }
 
@@ -102,17 +98,17 @@ export class ResponseReads {
       await othersTurn();
       began = performance.now();
     }
-    this.#options.onContinued(this.#options.rows.get(id)!);
+    this.options.onContinued(this.options.rows.get(id)!);
     return chainOf(links.reverse());
   }
 
   items(ids: Iterable<string>, owner: string): ReadonlyMap<string, KnownItem> {
     const found = new Map<string, KnownItem>();
-    const { isAway } = this.#options;
-    const isOwn = owner === this.#options.owner;
+    const { isAway } = this.options;
+    const isOwn = owner === this.options.owner;
     const opened = new Map<FoundResponse, ReturnType<typeof itemsById>>();
     for (const id of ids) {
-      const row = isOwn ? this.#options.items.get(id) : undefined;
+      const row = isOwn ? this.options.items.get(id) : undefined;
       if (row === undefined) {
         if (isAway) throw responsesAway();
         continue;
@@ -130,8 +126,8 @@ export class ResponseReads {
   }
 
   #row(id: string, owner: string): FoundResponse | undefined {
-    const { rows, isAway, isCut } = this.#options;
-    const row = owner === this.#options.owner ? rows.get(id) : undefined;
+    const { rows, isAway, isCut } = this.options;
+    const row = owner === this.options.owner ? rows.get(id) : undefined;
     if (row === undefined && isAway) throw responsesAway();
     if (row === undefined && isCut) throw tooLarge(id);
     return row;
@@ -140,9 +136,9 @@ export class ResponseReads {
   #link(id: string, owner: string): ChainLink | undefined {
     const row = this.#row(id, owner);
     if (row === undefined) return undefined;
-    const items = openItems(row, this.#options.seal);
+    const items = openItems(row, this.options.seal);
     if (items === undefined) {
-      this.#options.onUnreadable(row);
+      this.options.onUnreadable(row);
       return undefined;
     }
     return { ...items, previous: row.previous ?? undefined, keeper: row.keeper ?? undefined };
@@ -227,11 +223,9 @@ export class FoundResponses {
   isCut = false;
   /** A response that was not found may be in an engine that is away. */
   isAway = false;
-  readonly #lookup: Lookup;
 
   /** Takes what the cache and the queue have. */
-  constructor(lookup: Lookup) {
-    this.#lookup = lookup;
+  constructor(private readonly lookup: Lookup) {
     const { named, owner, cached, queue } = lookup;
     for (const id of cached.rows.keys()) this.#take(id);
     for (const item of named.items) {
@@ -243,7 +237,7 @@ export class FoundResponses {
 
   /** Reads what is still missing. @param here the row with its time by the clock of this process */
   async readFrom(tables: ResponseTables, here: (row: ResponseRow) => ResponseRow): Promise<void> {
-    const { owner, cached, isErased } = this.#lookup;
+    const { owner, cached, isErased } = this.lookup;
     const missing = this.#takeKnown();
     if (isNothing(missing)) return;
     const read = await tables.read(missing, owner);
@@ -260,7 +254,7 @@ export class FoundResponses {
 
   /** Another process may be about to write what is missing: its id is a gateway's, or a known response names it. */
   get mayCome(): boolean {
-    const { named, owner } = this.#lookup;
+    const { named, owner } = this.lookup;
     const { responses, items } = this.#takeKnown();
     return (
       !this.isAway &&
@@ -278,7 +272,7 @@ export class FoundResponses {
   }
 
   #take(id: string): FoundResponse | 'gone' | undefined {
-    const { owner, cached, queue, isErased } = this.#lookup;
+    const { owner, cached, queue, isErased } = this.lookup;
     if (cached.isGone(id)) return 'gone';
     const row = this.rows.get(id) ?? cached.rows.get(id) ?? queue.get({ owner, id });
     if (row === undefined) return undefined;
@@ -292,7 +286,7 @@ export class FoundResponses {
    * @returns those that are in neither, and named items that were not found
    */
   #takeKnown(): Named {
-    const { named } = this.#lookup;
+    const { named } = this.lookup;
     const missing = new Set<string>();
     for (const id of named.responses) {
       const seen = new Set<string>();

@@ -88,7 +88,6 @@ const MAX_OWED = 10_000;
 const NOTHING_CACHED: CachedRows = { rows: new Map(), isGone: () => false };
 
 export class ResponseStore {
-  readonly #options: ResponseStoreOptions;
   readonly #limits: ResponseLimits;
   readonly #seal: TextSeal;
   readonly #cache: ResponseCache | undefined;
@@ -118,8 +117,7 @@ export class ResponseStore {
   #upkeep: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
-  constructor(options: ResponseStoreOptions) {
-    this.#options = options;
+  constructor(private readonly options: ResponseStoreOptions) {
     this.#limits = { ...DEFAULT_LIMITS, ...options.limits };
     this.#seal = options.seal ?? AS_IT_IS;
     this.#cache = options.cache && new ResponseCache(options.cache);
@@ -163,15 +161,15 @@ export class ResponseStore {
     // Sizes are summed up now and then only.
     const looks = this.#queue.isFull || this.#queue.size % MANY === 0;
     if (this.#isBehind && looks) this.#trim();
-    this.#schedule(this.#queue.size >= MANY ? 0 : (this.#options.flushMs ?? FLUSH_MS));
-    if (this.#options.others) this.#sent = this.#send(queued);
+    this.#schedule(this.#queue.size >= MANY ? 0 : (this.options.flushMs ?? FLUSH_MS));
+    if (this.options.others) this.#sent = this.#send(queued);
   }
 
   /** Resolves when other processes can find the last response, or after 50 ms. Undefined: there are no others. */
   sent(): Promise<void> | undefined {
     const sending = this.#sent;
     this.#sent = undefined;
-    return sending && within(SENT_MS, sending, () => this.#options.onLate?.());
+    return sending && within(SENT_MS, sending, () => this.options.onLate?.());
   }
 
   /**
@@ -210,7 +208,7 @@ export class ResponseStore {
       isCut: found?.isCut === true,
       onContinued: ({ thread }) => {
         this.#touched.add(thread);
-        this.#schedule(this.#options.flushMs ?? FLUSH_MS);
+        this.#schedule(this.options.flushMs ?? FLUSH_MS);
       },
       onUnreadable: () =>
         this.#problem('a stored response cannot be read: damaged, or sealed with another secret'),
@@ -248,7 +246,7 @@ export class ResponseStore {
         await this.#tell((cache) => cache.forget([row]));
         return true;
       }
-      if (!this.#options.others) return false;
+      if (!this.options.others) return false;
       // The process that made it is about to write it.
       await Bun.sleep(FLUSH_MS);
     }
@@ -344,11 +342,11 @@ export class ResponseStore {
 
   /** SQLite goes on in a removed file, which is lost with the process. */
   #leaveRemoved(): void {
-    const { path } = this.#options;
+    const { path } = this.options;
     if (path === undefined || this.#opened === undefined || fileAt(path) === this.#file) return;
     this.#opened.close();
     this.#opened = undefined;
-    this.#options.warn?.(`response store: ${path}: ${REMOVED}`);
+    this.options.warn?.(`response store: ${path}: ${REMOVED}`);
   }
 
   /** The database; undefined: responses are in memory. */
@@ -357,9 +355,9 @@ export class ResponseStore {
     if (this.#opened !== undefined || !isDue || this.#closed) return this.#opened;
     try {
       this.#opened = new ResponseTables(this.#openDatabase!());
-      this.#file = fileAt(this.#options.path ?? '');
+      this.#file = fileAt(this.options.path ?? '');
     } catch (thrown) {
-      this.#failed(`cannot open ${this.#options.name ?? 'the database'}`, thrown);
+      this.#failed(`cannot open ${this.options.name ?? 'the database'}`, thrown);
       // Another process holds it: that ends.
       this.#openAt = performance.now() + RETRY_MS;
       if (isPassing(thrown)) this.#schedule(RETRY_MS);
@@ -405,7 +403,7 @@ export class ResponseStore {
 
   /** Others may still hold what they could not write. */
   get #lateWrites(): boolean {
-    return (this.#options.backMs?.() ?? LATE_WRITES_MS) < LATE_WRITES_MS;
+    return (this.options.backMs?.() ?? LATE_WRITES_MS) < LATE_WRITES_MS;
   }
 
   /** A row of the database or the cache, its time by the clock of this process. */
@@ -554,7 +552,7 @@ export class ResponseStore {
 
   #trim(): void {
     const dropped = this.#queue.trim();
-    if (dropped > 0 && this.#options.database !== undefined) this.#dropped(dropped);
+    if (dropped > 0 && this.options.database !== undefined) this.#dropped(dropped);
   }
 
   /** @throws GatewayError 503: it is not certain that it is done */
@@ -571,7 +569,7 @@ export class ResponseStore {
   }
 
   #dropped(count: number): void {
-    this.#options.onDropped?.(count);
+    this.options.onDropped?.(count);
     this.#problem('responses that could not be stored were dropped');
   }
 
@@ -596,7 +594,7 @@ export class ResponseStore {
     if (this.#told.has(what)) return;
     this.#told.add(what);
     const why = cause instanceof Error ? ` (${cause.message})` : '';
-    this.#options.warn?.(`response store: ${what}${why}${then}`, cause);
+    this.options.warn?.(`response store: ${what}${why}${then}`, cause);
   }
 }
 

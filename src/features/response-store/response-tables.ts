@@ -83,14 +83,12 @@ function* chunksOf<T>(list: readonly T[], size: number): Generator<readonly T[]>
 }
 
 export class ResponseTables {
-  readonly #db: SqlDatabase;
   readonly #forms: ColumnForms;
   /** Milliseconds by which the database's clock is ahead of this one's: at least, and at most. */
   #ahead = { least: 0, most: 0 };
   #lastUse = 0;
 
-  constructor(db: SqlDatabase) {
-    this.#db = db;
+  constructor(private readonly db: SqlDatabase) {
     this.#forms = columnForms(db);
   }
 
@@ -100,7 +98,7 @@ export class ResponseTables {
   }
 
   get form(): SqlDatabase['form'] {
-    return this.#db.form;
+    return this.db.form;
   }
 
   /** A time of this process by the clock of the database, as far as that is known: never later than it was. */
@@ -114,9 +112,9 @@ export class ResponseTables {
   }
 
   /** @throws EngineAway, or the database's error */
-  async learnClock(inside: Pick<SqlDatabase, 'query'> = this.#db): Promise<void> {
+  async learnClock(inside: Pick<SqlDatabase, 'query'> = this.db): Promise<void> {
     const before = preciseNow();
-    const [row] = await inside.query<{ now: number }>(`SELECT ${this.#db.now} AS now`);
+    const [row] = await inside.query<{ now: number }>(`SELECT ${this.db.now} AS now`);
     this.#learnt(row!.now, before);
   }
 
@@ -128,7 +126,7 @@ export class ResponseTables {
   }
 
   close(): void {
-    this.#db.close();
+    this.db.close();
   }
 
   /**
@@ -142,7 +140,7 @@ export class ResponseTables {
     rows: readonly ResponseRow[],
     threads: readonly string[],
   ): Promise<readonly RowKey[]> {
-    return this.#db.transaction(
+    return this.db.transaction(
       async (inside) => {
         const kept = await this.#notRemoved(inside, rows);
         const known = await threadsOf(inside, rows);
@@ -185,7 +183,7 @@ export class ResponseTables {
          WHERE (owner, id) IN (VALUES ${rowPlaceholders(keys.length, 2)})
        UNION ALL SELECT NULL, space, at FROM hopgate.response_erasures
          WHERE space IN (${placeholders(spaces.length, keys.length * 2 + 1)})
-       UNION ALL SELECT NULL, NULL, ${this.#db.now}`,
+       UNION ALL SELECT NULL, NULL, ${this.db.now}`,
       [...keys.flatMap(({ owner, id }) => [owner, id]), ...spaces],
     );
     const deleted = new Set<string>();
@@ -306,7 +304,7 @@ export class ResponseTables {
     const ids = padded(responses, '');
     const itemIds = padded(items, '');
     const heads = placeholders(ids.length, 4);
-    const rows = await this.#db.query<ReadRow>(
+    const rows = await this.db.query<ReadRow>(
       `WITH RECURSIVE chain (id, previous, total, links) AS (
          SELECT id, previous, bytes, 1 FROM hopgate.responses WHERE owner = $1 AND id IN (${heads})
          UNION ALL
@@ -329,7 +327,7 @@ export class ResponseTables {
   /** Whole rows, those of them that are there. */
   async rows(
     keys: readonly RowKey[],
-    inside: Pick<SqlDatabase, 'query'> = this.#db,
+    inside: Pick<SqlDatabase, 'query'> = this.db,
   ): Promise<readonly ResponseRow[]> {
     if (keys.length === 0) return [];
     const all = padded(keys, NO_KEY);
@@ -365,7 +363,7 @@ export class ResponseTables {
   async remove({ owner, id }: RowKey): Promise<void> {
     await this.#alone(async (inside) => {
       await inside.query(
-        `INSERT INTO hopgate.response_deletions (owner, id, at) VALUES ($1, $2, ${this.#forms.time(this.#db.now)})
+        `INSERT INTO hopgate.response_deletions (owner, id, at) VALUES ($1, $2, ${this.#forms.time(this.db.now)})
            ON CONFLICT (owner, id) DO NOTHING`,
         [owner, id],
       );
@@ -375,7 +373,7 @@ export class ResponseTables {
 
   /** Removes rows as if they had never been there. */
   async forget(keys: readonly RowKey[]): Promise<void> {
-    await this.#db.transaction((inside) => removeRows(inside, keys), { frees: true });
+    await this.db.transaction((inside) => removeRows(inside, keys), { frees: true });
   }
 
   /**
@@ -405,7 +403,7 @@ export class ResponseTables {
 
   /** A transaction that waits for those that write, and lets none begin. The clock is known in it. */
   #alone<T>(work: (inside: SqlStatements) => Promise<T>, overwrites = false): Promise<T> {
-    return this.#db.transaction(
+    return this.db.transaction(
       async (inside) => {
         await this.learnClock(inside);
         return work(inside);
@@ -421,8 +419,8 @@ export class ResponseTables {
    */
   async prune(limits: ResponseLimits, everyMs: number): Promise<readonly RowKey[] | undefined> {
     const { ms, time } = this.#forms;
-    const { now } = this.#db;
-    return this.#db.transaction(
+    const { now } = this.db;
+    return this.db.transaction(
       async (inside) => {
         const turn = await inside.query(
           `UPDATE hopgate.response_upkeep SET at = ${time(now)}
@@ -466,7 +464,7 @@ export class ResponseTables {
 
   /** The rows that were written first. */
   oldest(count: number): Promise<readonly (RowKey & { readonly bytes: number })[]> {
-    return this.#db.query(
+    return this.db.query(
       `SELECT owner, id, bytes FROM hopgate.responses ORDER BY seq LIMIT ${count}`,
       [],
       LONG_MS,

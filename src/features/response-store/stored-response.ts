@@ -110,27 +110,27 @@ export type OpenedResponse = StoredResponse & { readonly began: number };
 export class QueuedResponse {
   readonly owner: string;
   readonly id: string;
-  readonly thread: string;
   readonly previous: string | null;
   readonly space: string | null;
   readonly keeper: string | null;
   readonly began: number;
   readonly itemIds: readonly string[];
-  readonly #seal: TextSeal;
   #given: OpenedResponse | undefined;
   #row: ResponseRow | undefined;
 
-  constructor(stored: OpenedResponse, thread: string, seal: TextSeal) {
+  constructor(
+    stored: OpenedResponse,
+    readonly thread: string,
+    private readonly seal: TextSeal,
+  ) {
     this.#given = stored;
     this.owner = stored.owner;
     this.id = stored.id;
-    this.thread = thread;
     this.previous = stored.previous ?? null;
     this.space = stored.space ?? null;
     this.keeper = stored.keeper ?? null;
     this.began = stored.began;
     this.itemIds = [...itemsById(stored).keys()];
-    this.#seal = seal;
   }
 
   /** As it was given; undefined: it is a row now. */
@@ -159,8 +159,8 @@ export class QueuedResponse {
       created: stored.created,
       model: stored.model.replaceAll('\0', ''),
       bytes: items.length + response.length,
-      items: packText(items, this.#seal, placeOf('items', this)),
-      response: packText(response, this.#seal, placeOf('response', this)),
+      items: packText(items, this.seal, placeOf('items', this)),
+      response: packText(response, this.seal, placeOf('response', this)),
     };
   }
 }

@@ -51,7 +51,6 @@ const callIds = ({ turns }: Conversation): readonly string[] =>
 
 /** Handles one try of one hop. It changes the session only at the true end of the stream. */
 export class HopInterceptor implements Interceptor {
-  readonly #options: HopOptions;
   readonly #fold = new ReplyBuilder();
   /** The calls held back, with their positions in the fold. */
   readonly #heldCalls: { readonly position: number; readonly call: ServerCall }[] = [];
@@ -73,9 +72,8 @@ export class HopInterceptor implements Interceptor {
   /** Events that wait for the first content: until then a failed try can be repeated unseen. */
   #waiting: StreamEvent[] | undefined;
 
-  constructor(options: HopOptions) {
+  constructor(private readonly options: HopOptions) {
     const { session, offer, lead } = options;
-    this.#options = options;
     this.#blockCount =
       session.blockCount + lead.filter((event) => event.type === 'block-start').length;
     this.#readsCitations =
@@ -91,7 +89,7 @@ export class HopInterceptor implements Interceptor {
       this.#waiting.push(...list);
       return [];
     }
-    const all = [...this.#options.lead, ...this.#waiting, ...list];
+    const all = [...this.options.lead, ...this.#waiting, ...list];
     this.#waiting = undefined;
     return all;
   }
@@ -102,7 +100,7 @@ export class HopInterceptor implements Interceptor {
 
   continuation(): Continuation | undefined {
     if (!this.#continues || !this.#ended) return undefined;
-    const { session, base, hop } = this.#options;
+    const { session, base, hop } = this.options;
     const hasClientCalls = this.#clientCallIds.length > 0;
     return {
       last: hasClientCalls,
@@ -125,7 +123,7 @@ export class HopInterceptor implements Interceptor {
 
   #handle(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     this.#fold.push(event);
-    const { session, hop } = this.#options;
+    const { session, hop } = this.options;
     switch (event.type) {
       case 'start':
         this.#usage = event.usage ?? this.#usage;
@@ -169,7 +167,7 @@ export class HopInterceptor implements Interceptor {
 
   #startBlock(event: StreamEvent & { type: 'block-start' }): StreamEvent | readonly StreamEvent[] {
     const { head } = event;
-    const { offer, session } = this.#options;
+    const { offer, session } = this.options;
     if (head.type === 'tool-call' && head.by === 'client' && head.namespace === undefined) {
       const offered = offer.byName(head.name);
       if (offered !== undefined) {
@@ -226,7 +224,7 @@ export class HopInterceptor implements Interceptor {
   }
 
   #finished(event: FinishEvent): StreamEvent | readonly StreamEvent[] {
-    const { session, last, notes } = this.#options;
+    const { session, last, notes } = this.options;
     this.#finish = event;
     const { reason } = event;
     this.#continues =
@@ -252,7 +250,7 @@ export class HopInterceptor implements Interceptor {
   }
 
   #hasHostedRuns(): boolean {
-    return Object.keys(this.#options.session.hostedRuns).length > 0;
+    return Object.keys(this.options.session.hostedRuns).length > 0;
   }
 
   #countText<T extends readonly StreamEvent[]>(events: T): T {
@@ -262,7 +260,7 @@ export class HopInterceptor implements Interceptor {
 
   /** Chat joins all text into one string, so the texts of two hops become two paragraphs. */
   #paragraphGap(): string {
-    const { options, clientText } = this.#options.session;
+    const { options, clientText } = this.options.session;
     if (options.client !== 'openai-chat' || this.#text !== '' || clientText === '') return '';
     return clientText.endsWith('\n') ? '' : '\n\n';
   }
@@ -272,7 +270,7 @@ export class HopInterceptor implements Interceptor {
    * with hidden calls in the history the same id would stand there twice, which other vendors refuse.
    */
   #freeId(id: string): string {
-    this.#takenIds ??= new Set(callIds(this.#options.sent));
+    this.#takenIds ??= new Set(callIds(this.options.sent));
     const free = id === '' || this.#takenIds.has(id) ? prefixedId('call_') : id;
     this.#takenIds.add(free);
     return free;
@@ -287,8 +285,8 @@ export class HopInterceptor implements Interceptor {
   }
 
   #commit(): void {
-    this.#options.session.commit({
-      base: this.#options.base,
+    this.options.session.commit({
+      base: this.options.base,
       blockCount: this.#blockCount,
       text: this.#text,
       clientCallIds: this.#clientCallIds,
@@ -299,7 +297,7 @@ export class HopInterceptor implements Interceptor {
   /** The hop is the last one and came to its true end. */
   #complete(): void {
     this.#commit();
-    const { session } = this.#options;
+    const { session } = this.options;
     if (session.addedTurns.length === 0) return;
     const blocks = this.#turnBlocks(false);
     if (blocks.length > 0) {

@@ -52,7 +52,6 @@ export interface ForcedCall {
 
 /** Changed only by {@link Session.commit} and between hops. */
 export class Session {
-  readonly options: ServerToolOptions;
   readonly sources = new Sources();
   readonly uses = new Map<ServerTool, number>();
   /** The conversation that the first hop's passes got: the frozen original of every hop. */
@@ -80,9 +79,7 @@ export class Session {
   #offers = new Map<string, Offer>();
   #began: number | undefined;
 
-  constructor(options: ServerToolOptions) {
-    this.options = options;
-  }
+  constructor(readonly options: ServerToolOptions) {}
 
   /**
    * The tools for a target; the same in every hop of this exchange, as long as it takes them.

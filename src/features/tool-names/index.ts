@@ -35,15 +35,12 @@ export const clientToolNames: Feature = {
 
 class RestoredNames implements Interceptor {
   readonly fast = IGNORES_TEXT;
-  readonly #names: Names;
 
-  constructor(names: Names) {
-    this.#names = names;
-  }
+  constructor(private readonly names: Names) {}
 
   event(event: StreamEvent): StreamEvent {
     if (event.type !== 'block-start' || event.head.type !== 'tool-call') return event;
-    const own = this.#names.get(event.head.name);
+    const own = this.names.get(event.head.name);
     if (own === undefined) return event;
     const { namespace: _, ...head } = event.head;
     const { name, namespace } = own;

@@ -68,7 +68,6 @@ export function residueInterceptor(notes: Notes): Interceptor {
 
 /** Filters records out of the text of one block. Reads each character at most twice, however the text is cut. */
 class ResidueFilter {
-  readonly #notes: Notes;
   /** Text that may begin a fence or a record's head; always short. */
   #head = '';
   /** A possible record with the fence before it. It begins at `#brace`. */
@@ -85,9 +84,7 @@ class ResidueFilter {
   #inFence = false;
   #out: string[] = [];
 
-  constructor(notes: Notes) {
-    this.#notes = notes;
-  }
+  constructor(private readonly notes: Notes) {}
 
   /** Nothing is held. */
   get idle(): boolean {
@@ -214,7 +211,7 @@ class ResidueFilter {
     const records = this.#hasMark ? recordsIn(held) : [];
     let from = 0;
     for (const { start, end } of records) {
-      this.#notes.add('tool_residue_removed', 'response');
+      this.notes.add('tool_residue_removed', 'response');
       const isAll = start === brace;
       this.#emit(isAll ? '' : held.slice(from, start));
       from = end;

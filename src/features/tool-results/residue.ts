@@ -188,14 +188,16 @@ export const isEscaped = (text: string, start: number): boolean =>
  * are escaped, a backslash and a quote delimit a string.
  */
 export class ObjectScan {
-  readonly #escaped: boolean;
   #depth: number;
   #inString: boolean;
   #slashes = 0;
 
   /** @param depth number of braces that are open at the start */
-  constructor(escaped: boolean, depth = 0, inString = false) {
-    this.#escaped = escaped;
+  constructor(
+    private readonly escaped: boolean,
+    depth = 0,
+    inString = false,
+  ) {
     this.#depth = depth;
     this.#inString = inString;
   }
@@ -206,14 +208,14 @@ export class ObjectScan {
       const code = text.charCodeAt(at);
       if (code === 0x5c) {
         // With plain quotes a backslash matters only inside strings.
-        if (this.#escaped || this.#inString) this.#slashes++;
+        if (this.escaped || this.#inString) this.#slashes++;
         continue;
       }
       const slashes = this.#slashes;
       this.#slashes = 0;
       if (code === 0x22) {
         // One backslash: a quote of the record. Three or more: a quote inside its strings.
-        const isQuote = this.#escaped ? slashes === 1 : slashes % 2 === 0;
+        const isQuote = this.escaped ? slashes === 1 : slashes % 2 === 0;
         if (isQuote) this.#inString = !this.#inString;
       } else if (this.#inString) continue;
       else if (code === 0x7b) this.#depth++;

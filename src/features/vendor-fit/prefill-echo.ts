@@ -20,15 +20,12 @@ const NOTHING: readonly StreamEvent[] = [];
 
 /** Holds text for as long as it is a part of the prefill. */
 class WithoutEcho implements Interceptor, FastInterceptor {
-  readonly #prefill: string;
   /** How much of it has come; -1: it has come, or never will. */
   #at = 0;
   /** The first text block. */
   #index = -1;
 
-  constructor(prefill: string) {
-    this.#prefill = prefill;
-  }
+  constructor(private readonly prefill: string) {}
 
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     if (this.#at < 0) return event;
@@ -41,20 +38,20 @@ class WithoutEcho implements Interceptor, FastInterceptor {
   #text(event: DeltaEvent): StreamEvent | readonly StreamEvent[] {
     const { text } = event;
     const at = this.#at;
-    const left = this.#prefill.length - at;
-    if (text.length < left && this.#prefill.startsWith(text, at)) {
+    const left = this.prefill.length - at;
+    if (text.length < left && this.prefill.startsWith(text, at)) {
       this.#at += text.length;
       return NOTHING;
     }
     this.#at = -1;
-    const echoed = this.#prefill.startsWith(text.slice(0, left), at);
-    if (!echoed) return at === 0 ? event : { ...event, text: this.#prefill.slice(0, at) + text };
+    const echoed = this.prefill.startsWith(text.slice(0, left), at);
+    if (!echoed) return at === 0 ? event : { ...event, text: this.prefill.slice(0, at) + text };
     return text.length === left ? NOTHING : { ...event, text: text.slice(left) };
   }
 
   /** An answer that is shorter than the prefill is none of its repetitions. */
   end(): readonly StreamEvent[] {
-    const held = this.#prefill.slice(0, Math.max(this.#at, 0));
+    const held = this.prefill.slice(0, Math.max(this.#at, 0));
     this.#at = -1;
     return held === '' ? NOTHING : [{ type: 'delta', index: this.#index, text: held }];
   }
@@ -72,6 +69,6 @@ class WithoutEcho implements Interceptor, FastInterceptor {
   }
 
   ignoresTexts(texts: readonly string[]): boolean {
-    return !texts.some((text) => text.startsWith(this.#prefill));
+    return !texts.some((text) => text.startsWith(this.prefill));
   }
 }

@@ -17,22 +17,20 @@ type LearnIds = (ids: readonly string[], provider: string) => void;
 /** For one exchange. */
 export class IssuedIds implements Feature {
   readonly name = 'issued-ids';
-  readonly #learn: LearnIds;
-  readonly #asks: () => boolean;
 
   /** @param asks may an answer to this request give out ids? */
-  constructor(learn: LearnIds, asks: () => boolean) {
-    this.#learn = learn;
-    this.#asks = asks;
-  }
+  constructor(
+    private readonly learn: LearnIds,
+    private readonly asks: () => boolean,
+  ) {}
 
   mayApply(): boolean {
-    return this.#asks();
+    return this.asks();
   }
 
   watch(sent: Conversation, { target }: FeatureContext): AnswerWatch | undefined {
-    if (!this.#asks()) return undefined;
-    return new AnswerIds(sent.origin?.value, (ids) => this.#learn(ids, target.provider));
+    if (!this.asks()) return undefined;
+    return new AnswerIds(sent.origin?.value, (ids) => this.learn(ids, target.provider));
   }
 }
 
@@ -41,18 +39,16 @@ const SPACES: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d, 0x20]);
 
 /** One answer, streamed or whole. */
 class AnswerIds implements AnswerWatch {
-  readonly #asked: Json | undefined;
-  readonly #learn: (ids: readonly string[]) => void;
   readonly #known = new Set<string>();
   /** Undefined until the first byte that is no space. */
   #form: SseParser | Pieces | undefined;
   #named: ReadonlyMap<string, unknown> | undefined;
 
   /** @param asked what the vendor is asked: an id that it names is not given out by the answer */
-  constructor(asked: Json | undefined, learn: (ids: readonly string[]) => void) {
-    this.#asked = asked;
-    this.#learn = learn;
-  }
+  constructor(
+    private readonly asked: Json | undefined,
+    private readonly learn: (ids: readonly string[]) => void,
+  ) {}
 
   chunk(bytes: Uint8Array): void {
     if (this.#form === undefined) {
@@ -75,9 +71,9 @@ class AnswerIds implements AnswerWatch {
     if (json === undefined || !mayIssueVendorIds(json)) return;
     const issued = [...vendorIdsIssued(tryParse(json)).keys()].filter((id) => !this.#known.has(id));
     if (issued.length === 0) return;
-    this.#named ??= vendorIdsNamed(this.#asked);
+    this.#named ??= vendorIdsNamed(this.asked);
     const learnt = issued.filter((id) => !this.#named?.has(id));
     for (const id of issued) this.#known.add(id);
-    if (learnt.length > 0) this.#learn(learnt);
+    if (learnt.length > 0) this.learn(learnt);
   }
 }

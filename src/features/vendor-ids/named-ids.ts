@@ -14,16 +14,14 @@ import type { Feature, FeatureContext } from '../feature.ts';
 /** For one exchange. */
 export class NamedIds implements Feature {
   readonly name = 'vendor-ids';
-  readonly #owner: string;
-  readonly #foreign: ForeignIds;
   #body: Buffer | undefined;
   #refusal: unknown;
   #isAmbiguous = false;
 
-  constructor(owner: string, foreign: ForeignIds) {
-    this.#owner = owner;
-    this.#foreign = foreign;
-  }
+  constructor(
+    private readonly owner: string,
+    private readonly foreign: ForeignIds,
+  ) {}
 
   mayApply(body: Buffer): boolean {
     this.#body = body;
@@ -35,9 +33,9 @@ export class NamedIds implements Feature {
     if (hop > 1) return;
     try {
       const ids = vendorIdsNamed(origin?.value);
-      await checkVendorIds(ids, this.#owner, this.#foreign);
+      await checkVendorIds(ids, this.owner, this.foreign);
       this.#isAmbiguous =
-        ids.size > 0 && this.#owner !== '' && isAmbiguous(this.#body, origin?.value);
+        ids.size > 0 && this.owner !== '' && isAmbiguous(this.#body, origin?.value);
     } catch (thrown) {
       this.#refusal = thrown;
     }

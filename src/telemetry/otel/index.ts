@@ -142,18 +142,11 @@ interface Exporter<T> {
 const LATE_MS = 500;
 
 export class WatchedExporter<T> implements Exporter<T> {
-  readonly #exporter: Exporter<T>;
-  readonly #timeoutMs: number;
-  readonly #report: (failure: string | undefined) => void;
-
   constructor(
-    exporter: Exporter<T>,
-    timeoutMs: number,
-    report: (failure: string | undefined) => void,
+    private readonly exporter: Exporter<T>,
+    private readonly timeoutMs: number,
+    private readonly report: (failure: string | undefined) => void,
   ) {
-    this.#exporter = exporter;
-    this.#timeoutMs = timeoutMs;
-    this.#report = report;
     diag.setLogger(REMARKS, { logLevel: DiagLogLevel.WARN, suppressOverrideMessage: true });
   }
 
@@ -163,14 +156,14 @@ export class WatchedExporter<T> implements Exporter<T> {
       if (over) return;
       over = true;
       clearTimeout(timer);
-      this.#report(failure);
+      this.report(failure);
       done(result);
     };
     const timer = setTimeout(() => {
-      const error = new Error(`no whole answer within ${this.#timeoutMs} ms`);
+      const error = new Error(`no whole answer within ${this.timeoutMs} ms`);
       end({ code: 1, error }, error.message);
-    }, this.#timeoutMs + LATE_MS).unref();
-    this.#exporter.export(items, (result) => {
+    }, this.timeoutMs + LATE_MS).unref();
+    this.exporter.export(items, (result) => {
       const remark = takeRemark();
       const failure = result.code === 0 ? remark : result.error?.message || 'no answer';
       end(result, failure);
@@ -178,11 +171,11 @@ export class WatchedExporter<T> implements Exporter<T> {
   }
 
   forceFlush(): Promise<void> {
-    return this.#exporter.forceFlush?.() ?? Promise.resolve();
+    return this.exporter.forceFlush?.() ?? Promise.resolve();
   }
 
   shutdown(): Promise<void> {
-    return this.#exporter.shutdown();
+    return this.exporter.shutdown();
   }
 }
 

@@ -61,7 +61,6 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
 }
 
 class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
-  readonly #context: UpstreamContext;
   readonly #reader: BlockReader;
   /** Index of the next block. */
   #next = 0;
@@ -81,8 +80,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
   #finished = false;
   #over = false;
 
-  constructor(context: UpstreamContext) {
-    this.#context = context;
+  constructor(private readonly context: UpstreamContext) {
     this.#reader = upstreamReader(context);
   }
 
@@ -213,7 +211,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         if (this.#started || !isObject(event.message)) return NOTHING;
         this.#started = true;
         this.#usage = mergeUsage({}, event.message.usage);
-        return [startEvent(event.message, this.#usage, this.#context)];
+        return [startEvent(event.message, this.#usage, this.context)];
       }
       case 'content_block_start':
         return isObject(event.content_block)
@@ -378,7 +376,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
         // because that vendor wants its thinking back unchanged.
         const sealed = {
           protocol: PROTOCOL,
-          provider: this.#context.target.provider,
+          provider: this.context.target.provider,
           kind: 'signature',
           value: open.signature ?? '',
         } as const;

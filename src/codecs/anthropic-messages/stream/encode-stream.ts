@@ -64,7 +64,6 @@ export function encodeStream(context: ClientContext): StreamEncoder {
 }
 
 class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
-  readonly #context: ClientContext;
   readonly #tools: ClientTools;
   #started = false;
   #over = false;
@@ -83,8 +82,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
   /** Hosted calls without a result so far, by call id. */
   readonly #awaited = new Map<string, AwaitedResult>();
 
-  constructor(context: ClientContext) {
-    this.#context = context;
+  constructor(private readonly context: ClientContext) {
     this.#tools = clientTools(context);
   }
 
@@ -105,7 +103,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
         return '';
       case 'citation':
         return open.kind === 'text'
-          ? this.#citation(encodeCitation(event.citation, this.#context.notes))
+          ? this.#citation(encodeCitation(event.citation, this.context.notes))
           : '';
       case 'block-stop':
         return this.#closeBlock();
@@ -147,10 +145,10 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
     this.#usage ??= event?.usage;
     return frame('message_start', {
       message: {
-        id: messageId(event?.id ?? '', this.#context.requestId),
+        id: messageId(event?.id ?? '', this.context.requestId),
         type: 'message',
         role: 'assistant',
-        model: event?.model ?? this.#context.request.model,
+        model: event?.model ?? this.context.request.model,
         content: [],
         stop_reason: null,
         stop_sequence: null,
@@ -180,7 +178,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
   #openCall(head: Extract<BlockHead, { type: 'tool-call' }>): string {
     const call = callHead(head, this.#tools);
     if (call === undefined) {
-      this.#context.notes.add('content_dropped', 'content', `hosted call ${head.name}`);
+      this.context.notes.add('content_dropped', 'content', `hosted call ${head.name}`);
       this.#open = CLOSED;
       return '';
     }
@@ -241,7 +239,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
         }
         const text = this.#startText();
         this.#setDelta('signature_delta', 'signature');
-        const signature = clientSignature(sealed, this.#context.provider);
+        const signature = clientSignature(sealed, this.context.provider);
         return text + this.#deltaFrame(signature) + this.#blockStop();
       }
       case 'call':
@@ -272,7 +270,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
         ...(isObject(delta) ? delta : {}),
       },
       usage: {
-        ...encodeFinalUsage(this.#usage, this.#context),
+        ...encodeFinalUsage(this.#usage, this.context),
         ...(isObject(usage) ? usage : {}),
       },
       ...fields,
@@ -306,7 +304,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
     if (own !== undefined) return this.#writeMissingResults() + this.#writeBlock(own);
     const call = this.#awaited.get(block.callId);
     if (call === undefined) {
-      this.#context.notes.add('content_dropped', 'content', 'result of a hosted tool');
+      this.context.notes.add('content_dropped', 'content', 'result of a hosted tool');
       return '';
     }
     this.#awaited.delete(block.callId);
@@ -315,7 +313,7 @@ class MessagesStreamEncoder implements StreamEncoder, FastEncoder {
 
   /** Writes a whole block of another protocol. */
   #foreignBlock(block: Block): string {
-    const { notes, provider } = this.#context;
+    const { notes, provider } = this.context;
     switch (block.type) {
       case 'reasoning':
         if (block.sealed?.kind === 'redacted') {

@@ -14,7 +14,6 @@ const NONE: readonly JsonObject[] = [];
 
 /** Reads the events of one answer in their order. */
 export class AnswerParts {
-  readonly #context: ClientContext;
   /** Google shows thoughts only to those who ask for them. */
   readonly #showsThoughts: boolean;
   /** Sources refer to places in the text; it is kept only where sources may come. */
@@ -31,8 +30,7 @@ export class AnswerParts {
   #queries: string[] = [];
   #noted = false;
 
-  constructor(context: ClientContext) {
-    this.#context = context;
+  constructor(private readonly context: ClientContext) {
     this.#showsThoughts = asksForThoughts(context);
     this.#text = context.request.tools.some(({ type }) => type === 'hosted') ? [] : undefined;
   }
@@ -124,7 +122,7 @@ export class AnswerParts {
   #noteHidden(): void {
     if (this.#noted) return;
     this.#noted = true;
-    this.#context.notes.add('reasoning_dropped', 'candidates/0', 'includeThoughts is not set');
+    this.context.notes.add('reasoning_dropped', 'candidates/0', 'includeThoughts is not set');
   }
 
   #stop(): readonly JsonObject[] {
@@ -152,11 +150,11 @@ export class AnswerParts {
       const own = head.residue?.protocol === PROTOCOL ? object(head.residue.value) : undefined;
       if (own !== undefined) return [own];
       if (head.by === 'provider' && typeof query !== 'string') {
-        this.#context.notes.add('provider_call_dropped', 'candidates/0', head.name);
+        this.context.notes.add('provider_call_dropped', 'candidates/0', head.name);
       }
       return NONE;
     }
-    const { request, notes } = this.#context;
+    const { request, notes } = this.context;
     if (head.kind !== 'custom' && input.trim() !== '' && tryParse(input) === undefined) {
       // Google has no call that was cut off: as an object of its text it would be run.
       notes.add('content_dropped', 'candidates/0', `call of ${head.name}, cut off`);
@@ -182,7 +180,7 @@ export class AnswerParts {
       return [{ inlineData: { mimeType: block.source.mediaType, data: block.source.data } }];
     }
     if (block.type === 'tool-result') return NONE;
-    const { notes } = this.#context;
+    const { notes } = this.context;
     if (block.type === 'opaque' && block.text) {
       notes.add('content_bridged', 'candidates/0', block.name);
       return [{ text: block.text }];
@@ -194,7 +192,7 @@ export class AnswerParts {
   #settle(): void {
     for (const citation of this.#open) {
       if (citation.url === undefined && citation.title === undefined) {
-        this.#context.notes.add('citation_dropped', 'groundingMetadata');
+        this.context.notes.add('citation_dropped', 'groundingMetadata');
         continue;
       }
       const { start, end } = citation;

@@ -20,11 +20,8 @@ export interface AskedId {
 /** Remembers what is asked of other ids. */
 export class RecordedIds implements CallIds {
   readonly asked: AskedId[] = [];
-  readonly #ids: CallIds;
 
-  constructor(ids: CallIds) {
-    this.#ids = ids;
-  }
+  constructor(private readonly ids: CallIds) {}
 
   ofCall(given: string | undefined, name: string): string {
     return this.#record('ofCall', given, name);
@@ -35,7 +32,7 @@ export class RecordedIds implements CallIds {
   }
 
   #record(kind: AskedId['kind'], given: string | undefined, name: string): string {
-    const id = this.#ids[kind](given, name);
+    const id = this.ids[kind](given, name);
     this.asked.push({ kind, given, name, id });
     return id;
   }
@@ -43,15 +40,12 @@ export class RecordedIds implements CallIds {
 
 /** Ids that were found already, in the order in which they are asked for. */
 export class GivenIds implements CallIds {
-  readonly #ids: readonly AskedId[];
   #next = 0;
 
-  constructor(ids: readonly AskedId[]) {
-    this.#ids = ids;
-  }
+  constructor(private readonly ids: readonly AskedId[]) {}
 
   ofCall(): string {
-    return this.#ids[this.#next++]!.id;
+    return this.ids[this.#next++]!.id;
   }
 
   ofResult(): string {

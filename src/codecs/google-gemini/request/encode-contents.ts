@@ -96,8 +96,6 @@ function writeContents(
 
 /** Collects contents: neighbours of one role become one, results follow their calls in the calls' order. */
 class ContentWriter {
-  readonly #context: PartContext;
-  readonly #nodes: KnownUnits<PartContext>;
   readonly #out: Json[] = [];
   #role: 'user' | 'model' | undefined;
   #parts: JsonObject[] = [];
@@ -109,10 +107,10 @@ class ContentWriter {
   #called = false;
   #residue: JsonObject = {};
 
-  constructor(context: PartContext, nodes: KnownUnits<PartContext>) {
-    this.#context = context;
-    this.#nodes = nodes;
-  }
+  constructor(
+    private readonly context: PartContext,
+    private readonly nodes: KnownUnits<PartContext>,
+  ) {}
 
   turn(turn: Turn, own: boolean): void {
     const whole = own ? this.#asItCame(turn) : undefined;
@@ -132,9 +130,9 @@ class ContentWriter {
     const parts = list(content.parts) ?? [];
     const same =
       parts.length === turn.blocks.length &&
-      turn.blocks.every((block, i) => verbatim(block, this.#context) === parts[i]);
+      turn.blocks.every((block, i) => verbatim(block, this.context) === parts[i]);
     // Calls without a signature get one where the model wants it.
-    const signs = this.#context.target.profile.callSignatures === true && turn.role === 'assistant';
+    const signs = this.context.target.profile.callSignatures === true && turn.role === 'assistant';
     return same && !(signs && turn.blocks.some(isCall)) ? content : undefined;
   }
 
@@ -162,7 +160,7 @@ class ContentWriter {
       }
       const isClients = isCall(block);
       const first = isClients && !this.#called;
-      const parts = this.#nodes.of(block, [first], (context) => answerParts(block, context, first));
+      const parts = this.nodes.of(block, [first], (context) => answerParts(block, context, first));
       for (const part of parts) this.#parts.push(part);
       if (isClients && parts.length > 0) {
         this.#called = true;
@@ -181,19 +179,19 @@ class ContentWriter {
       this.#residue = without(ownResidue(turn), ['role', 'parts']);
     }
     if (turn.role !== 'user')
-      noteOnce(this.#context, 'content_bridged', `${turn.role} turn as user text`);
+      noteOnce(this.context, 'content_bridged', `${turn.role} turn as user text`);
     for (const block of turn.blocks) {
       if (block.type === 'tool-result' && block.by !== 'provider') this.#response(block);
       else {
-        const parts = this.#nodes.of(block, [], (context) => inputParts(block, context));
+        const parts = this.nodes.of(block, [], (context) => inputParts(block, context));
         for (const part of parts) this.#parts.push(part);
       }
     }
   }
 
   #response(block: Block & { type: 'tool-result' }): void {
-    const name = this.#context.callNames.get(block.callId);
-    const { part, media } = this.#nodes.of(block, [name], (context) => resultParts(block, context));
+    const name = this.context.callNames.get(block.callId);
+    const { part, media } = this.nodes.of(block, [name], (context) => resultParts(block, context));
     const at = this.#calls.get(block.callId) ?? Number.MAX_SAFE_INTEGER;
     this.#responses.push({ at, part });
     for (const one of media) this.#parts.push(one);
@@ -219,7 +217,7 @@ class ContentWriter {
     const first = this.#out[0];
     // "Please ensure that function call turn comes immediately after a user turn".
     if (first === undefined || (isObject(first) && first.role === 'model')) {
-      noteOnce(this.#context, 'user_turn_added', 'before the first answer');
+      noteOnce(this.context, 'user_turn_added', 'before the first answer');
       return [{ role: 'user', parts: [{ text: OPENING }] }, ...this.#out];
     }
     return this.#out;

@@ -118,14 +118,11 @@ export function reducedSchema(schema: JsonObject): ReducedSchema {
 
 class Reduction {
   readonly lost = new Set<string>();
-  readonly #root: JsonObject;
   /** References that are being written out: one of them inside itself has no end. */
   readonly #open = new Set<string>();
   #nodes = 0;
 
-  constructor(root: JsonObject) {
-    this.#root = root;
-  }
+  constructor(private readonly root: JsonObject) {}
 
   of(value: Json | undefined, depth: number): JsonObject {
     if (!isObject(value)) return { type: 'STRING' };
@@ -157,7 +154,7 @@ class Reduction {
   }
 
   #find(reference: string): JsonObject | undefined {
-    return object(resolve(reference, this.#root));
+    return object(resolve(reference, this.root));
   }
 
   /** The schema with the members of `allOf` in it. */

@@ -53,7 +53,6 @@ interface PartialCall {
 }
 
 export class GeminiStreamDecoder implements StreamDecoder {
-  readonly #context: UpstreamContext;
   readonly #ids = new AnswerCallIds();
   #started = false;
   #over = false;
@@ -68,9 +67,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   /** The text of the open block, kept where sources may refer to it. */
   #written: string[] | undefined;
 
-  constructor(context: UpstreamContext) {
-    this.#context = context;
-  }
+  constructor(private readonly context: UpstreamContext) {}
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
@@ -185,7 +182,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
     const call = object(field(part, 'functionCall'));
     // Some relays put an empty text beside a call.
     if (value !== undefined && (value !== '' || call === undefined)) {
-      const sealed = sealOf(part, this.#context.target.provider);
+      const sealed = sealOf(part, this.context.target.provider);
       if (flag(part.thought) === true) this.#thought(value, sealed, out);
       else this.#text(value, sealed, part, out);
       return;
@@ -223,7 +220,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
         this.#close(out);
         out.push({ type: 'block-start', index: this.#index, head: { type: 'text' } });
         this.#open = 'text';
-        this.#written = this.#context.sent.tools.some(({ type }) => type === 'hosted')
+        this.#written = this.context.sent.tools.some(({ type }) => type === 'hosted')
           ? []
           : undefined;
       }
@@ -280,7 +277,7 @@ export class GeminiStreamDecoder implements StreamDecoder {
   ) {
     this.#close(out);
     this.#calls = true;
-    const { sent, target } = this.#context;
+    const { sent, target } = this.context;
     const original = geminiNames(sent.tools).original(name);
     const head = {
       type: 'tool-call',

@@ -22,7 +22,6 @@ export function encodeStream(context: ClientContext): StreamEncoder {
 }
 
 class GeminiStreamEncoder implements StreamEncoder, FastEncoder {
-  readonly #context: ClientContext;
   readonly #parts: AnswerParts;
   /** The end of every chunk, with model and id. */
   #suffix = '';
@@ -31,8 +30,7 @@ class GeminiStreamEncoder implements StreamEncoder, FastEncoder {
   #finish: FinishEvent | undefined;
   #over = false;
 
-  constructor(context: ClientContext) {
-    this.#context = context;
+  constructor(private readonly context: ClientContext) {
     this.#parts = new AnswerParts(context);
   }
 
@@ -83,7 +81,7 @@ class GeminiStreamEncoder implements StreamEncoder, FastEncoder {
 
   #begin(model: string, id: string): void {
     if (this.#suffix !== '') return;
-    const { request, requestId } = this.#context;
+    const { request, requestId } = this.context;
     const tail = JSON.stringify({
       modelVersion: model || request.model,
       responseId: id || requestId,

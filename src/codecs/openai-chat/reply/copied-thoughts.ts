@@ -20,7 +20,6 @@ const squeezed = (text: string): string =>
 const solid = (text: string): number => text.replace(/\s+/g, '').length;
 
 export class CopiedThoughts {
-  readonly #notes: Notes;
   /** How the thoughts in their own field begin, without white space. */
   #thoughts = '';
   #state: 'before' | 'inside' | 'behind' | 'over' = 'before';
@@ -35,9 +34,7 @@ export class CopiedThoughts {
   /** A copy was found. */
   isCopy = false;
 
-  constructor(notes: Notes) {
-    this.#notes = notes;
-  }
+  constructor(private readonly notes: Notes) {}
 
   /** A piece of the thoughts in their own field. */
   thought(text: string): void {
@@ -100,7 +97,7 @@ export class CopiedThoughts {
     if (copy.slice(0, size) !== this.#thoughts.slice(0, size)) return this.rest();
     if (end < 0 && size < COMPARED) return waits ? '' : this.rest();
     this.isCopy = true;
-    this.#notes.add('leaked_thinking_moved', undefined, 'a copy');
+    this.notes.add('leaked_thinking_moved', undefined, 'a copy');
     this.#state = 'inside';
     this.#closing = closing;
     this.#held = this.#held.slice(tag.length);

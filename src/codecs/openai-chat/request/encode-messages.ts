@@ -140,22 +140,20 @@ function assistantRun(turns: readonly Turn[], from: number): readonly Turn[] {
 
 /** Collects messages, and keeps tool messages together after the calls that they answer. */
 class MessageWriter {
-  readonly #context: MessageContext;
-  readonly #nodes: KnownUnits<MessageContext>;
   readonly #out: Json[] = [];
   /** Media of tool results, held until all tool messages are written. */
   #media: JsonObject[] = [];
   /** Messages of other protocols from between calls and results, which follow the results in Chat. */
   #later: Json[] = [];
 
-  constructor(context: MessageContext, nodes: KnownUnits<MessageContext>) {
-    this.#context = context;
-    this.#nodes = nodes;
-  }
+  constructor(
+    private readonly context: MessageContext,
+    private readonly nodes: KnownUnits<MessageContext>,
+  ) {}
 
   lead(content: string | JsonObject[]): void {
-    const { breakpointsAt, developerRole } = this.#context.target.profile;
-    const role = breakpointsAt && developerRole && !this.#context.own ? 'developer' : 'system';
+    const { breakpointsAt, developerRole } = this.context.target.profile;
+    const role = breakpointsAt && developerRole && !this.context.own ? 'developer' : 'system';
     this.#out.push({ role, content });
   }
 
@@ -166,7 +164,7 @@ class MessageWriter {
       this.#out.push(own);
       return;
     }
-    const { message, results } = this.#nodes.of(run[0]!, run.slice(1), (context) =>
+    const { message, results } = this.nodes.of(run[0]!, run.slice(1), (context) =>
       assistantMessage(run, context),
     );
     if (message !== undefined) this.#out.push(message);
@@ -186,14 +184,12 @@ class MessageWriter {
       if (block.type === 'tool-result' && block.by !== 'provider') this.#result(block);
       else others.push(block);
     }
-    const message = this.#nodes.of(turn, [], (context) => inputMessage(turn, others, context));
+    const message = this.nodes.of(turn, [], (context) => inputMessage(turn, others, context));
     if (message !== undefined) this.#other(message);
   }
 
   #result(block: ToolResultBlock): void {
-    const { message, media } = this.#nodes.of(block, [], (context) =>
-      resultMessage(block, context),
-    );
+    const { message, media } = this.nodes.of(block, [], (context) => resultMessage(block, context));
     this.#out.push(message);
     if (media.length > 0) {
       this.#media.push(
@@ -205,7 +201,7 @@ class MessageWriter {
 
   /** Keeps the client's order in the same protocol; otherwise results go first. */
   #other(message: Json): void {
-    if (this.#context.own) {
+    if (this.context.own) {
       this.#flush();
       this.#out.push(message);
     } else this.#later.push(message);

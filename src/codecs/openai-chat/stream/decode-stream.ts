@@ -68,7 +68,6 @@ const unsays = ({ type }: JsonObject, target: JsonObject | undefined): boolean =
 const keyOf = (call: JsonObject): number | string => number(call.index) ?? text(call.id) ?? '';
 
 class ChatStreamDecoder implements StreamDecoder, FastDecoder {
-  readonly #context: UpstreamContext;
   readonly #blocks = new BlockQueue();
   readonly #template = textTemplate();
   /** The last call of each index and of each id. */
@@ -92,8 +91,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   #isOdd = false;
   #refused = false;
 
-  constructor(context: UpstreamContext) {
-    this.#context = context;
+  constructor(private readonly context: UpstreamContext) {
     this.#copied = new CopiedThoughts(context.notes);
   }
 
@@ -243,7 +241,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (choice.index === undefined || !isObject(choice.delta)) return true;
     if (isInParts(choice.delta.content)) return true;
     if (role !== undefined && role !== null) return role !== 'assistant';
-    return !this.#started && this.#context.sent.tools.length > 0;
+    return !this.#started && this.context.sent.tools.length > 0;
   }
 
   #start(chunk: JsonObject, out: StreamEvent[]): void {
@@ -276,7 +274,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (typeof reason === 'string' && reason !== '') {
       this.#finish ??= reason;
       this.#closeBlocks(out);
-      this.#hasOddFinish = isOddFinish(this.#finish, this.#hasCalls, this.#context);
+      this.#hasOddFinish = isOddFinish(this.#finish, this.#hasCalls, this.context);
     }
     // Moonshot puts usage into the finished choice.
     if (choice.usage) this.#usage(choice.usage, chunk, out);
@@ -330,7 +328,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       // The seal is built only if a fragment is signed or encrypted, which is rare.
       if (hasSeal(details)) {
         const collected = this.#details;
-        this.#blocks.seal(() => collected.seal(this.#context.target.provider), out);
+        this.#blocks.seal(() => collected.seal(this.context.target.provider), out);
       }
       return;
     }
@@ -378,9 +376,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
   }
 
   get #hasStrictTools(): boolean {
-    return this.#context.sent.tools.some(
-      (tool) => tool.type === 'function' && tool.strict === true,
-    );
+    return this.context.sent.tools.some((tool) => tool.type === 'function' && tool.strict === true);
   }
 
   /** Some vendors send the id first and the name in a later fragment. */
@@ -409,7 +405,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   /** Is it the beginning of a tool's name, and no tool's name itself? Gemini behind relays streams names in pieces. */
   #goesOn(name: string): boolean {
-    const { tools } = this.#context.sent;
+    const { tools } = this.context.sent;
     const names = tools.map((tool) => ('name' in tool ? tool.name : ''));
     return !names.includes(name) && names.some((each) => each.startsWith(name));
   }
@@ -452,7 +448,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     out: StreamEvent[],
     repeatsId = false,
   ): QueuedCall {
-    const { sent, target } = this.#context;
+    const { sent, target } = this.context;
     const original = toolNames(sent.tools, NAME_LIMIT).original(name);
     const id = text(call.id) ?? '';
     // A second call with the id of another one could not be told from it in the history.
@@ -492,7 +488,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     if (this.#legacy === undefined) {
       // Snowflake sends an empty one beside real calls.
       if (!name) return;
-      const original = toolNames(this.#context.sent.tools, NAME_LIMIT).original(name);
+      const original = toolNames(this.context.sent.tools, NAME_LIMIT).original(name);
       this.#legacy = this.#blocks.call(
         { type: 'tool-call', id: newCallId(), ...original, by: 'client' },
         original.kind === 'custom',

@@ -36,7 +36,6 @@ export function encodeStream(context: ClientContext): StreamEncoder {
 }
 
 class ChatStreamEncoder implements StreamEncoder, FastEncoder {
-  readonly #context: ClientContext;
   readonly #usageAsked: boolean;
   readonly #legacy: boolean;
   /** The beginning of every chunk up to the delta's members, with id, time and model. */
@@ -63,8 +62,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #finished = false;
   #over = false;
 
-  constructor(context: ClientContext) {
-    this.#context = context;
+  constructor(private readonly context: ClientContext) {
     this.#usageAsked = context.request.settings.streamUsage === true;
     this.#legacy = wantsLegacyCalls(context.request);
     this.#suffix = this.#usageAsked
@@ -139,10 +137,10 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
 
   #begin(id: string, model: string, created: number | undefined, rest: JsonObject): void {
     const head = JSON.stringify({
-      id: id || `chatcmpl-${this.#context.requestId}`,
+      id: id || `chatcmpl-${this.context.requestId}`,
       object: 'chat.completion.chunk',
       created: created ?? Math.floor(Date.now() / 1000),
-      model: model || this.#context.request.model,
+      model: model || this.context.request.model,
       ...rest,
     });
     this.#prefix = `data: ${head.slice(0, -1)},"choices":[{"index":0,"delta":{`;
@@ -232,7 +230,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #otherBlock(block: Block): string {
     const image = encodeImage(block);
     if (image !== undefined) return this.#delta(`"images":${JSON.stringify([image])}`);
-    noteUnsupportedBlock(block, this.#context.notes);
+    noteUnsupportedBlock(block, this.context.notes);
     if (block.type !== 'opaque' || !block.text) return '';
     this.#kind = 'text';
     this.#blockAt = this.#length;
@@ -249,11 +247,11 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #callStart(head: BlockHead & { type: 'tool-call' }): string {
     if (head.by !== 'client') {
       if (head.by === 'provider') {
-        this.#context.notes.add('provider_call_dropped', 'choices/0', head.name);
+        this.context.notes.add('provider_call_dropped', 'choices/0', head.name);
       }
       return '';
     }
-    const flat = clientName(this.#context.request, head.name, head.namespace);
+    const flat = clientName(this.context.request, head.name, head.namespace);
     const name = JSON.stringify(flat);
     this.#noArguments = true;
     this.#callCount++;
@@ -264,7 +262,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
       return this.#delta(`"function_call":{"name":${name},"arguments":""}`);
     }
     const id = JSON.stringify(head.id || newCallId());
-    if (head.kind === 'custom' && !asFunction(this.#context.request, head.name)) {
+    if (head.kind === 'custom' && !asFunction(this.context.request, head.name)) {
       this.#kind = 'custom';
       return this.#delta(
         this.#call(`"id":${id},"type":"custom","custom":{"name":${name},"input":""}`),
@@ -320,7 +318,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     for (const { citation, from } of this.#citations) {
       const annotation = encodeAnnotation(citation, from, this.#length);
       if (annotation !== undefined) this.#annotations.push(annotation);
-      else this.#context.notes.add('citation_dropped', 'annotations', citation.title);
+      else this.context.notes.add('citation_dropped', 'annotations', citation.title);
     }
     this.#citations = [];
   }

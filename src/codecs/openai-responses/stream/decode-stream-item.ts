@@ -26,10 +26,7 @@ const STREAMED_CALLS = ['function_call', 'custom_tool_call'];
 /** Stores no text, only how much of it was emitted, because `done` events repeat the whole text. */
 export class ItemDecoder {
   readonly type: string;
-  readonly #context: UpstreamContext;
-  readonly #out: EventSink;
   readonly id: string;
-  readonly #item: JsonObject;
   /** Index of the open block, -1 when none is. */
   #block = -1;
   #head: BlockHead['type'] | undefined;
@@ -45,12 +42,13 @@ export class ItemDecoder {
   #citations = 0;
   ended = false;
 
-  constructor(item: JsonObject, context: UpstreamContext, out: EventSink) {
-    this.#item = item;
+  constructor(
+    private readonly item: JsonObject,
+    private readonly context: UpstreamContext,
+    private readonly out: EventSink,
+  ) {
     this.type = text(item.type) ?? '';
     this.id = text(item.id) ?? '';
-    this.#context = context;
-    this.#out = out;
   }
 
   /** Is it a call that has been announced, and of which no event has come? */
@@ -114,16 +112,16 @@ export class ItemDecoder {
 
   #open(head: BlockHead): void {
     this.#close();
-    this.#block = this.#out.open();
+    this.#block = this.out.open();
     this.#head = head.type;
     this.#emitted = 0;
     this.#citations = 0;
-    this.#out.emit({ type: 'block-start', index: this.#block, head });
+    this.out.emit({ type: 'block-start', index: this.#block, head });
   }
 
   #close(): void {
     if (this.#block < 0) return;
-    this.#out.emit({ type: 'block-stop', index: this.#block });
+    this.out.emit({ type: 'block-stop', index: this.#block });
     this.#block = -1;
     this.#head = undefined;
   }
@@ -132,7 +130,7 @@ export class ItemDecoder {
     if (value === '') return;
     this.#emitted += value.length;
     const index = this.#block;
-    this.#out.emit(
+    this.out.emit(
       newPart
         ? { type: 'delta', index, text: value, newPart }
         : { type: 'delta', index, text: value },
@@ -147,9 +145,9 @@ export class ItemDecoder {
   }
 
   #openPart(type: 'text' | 'refusal'): void {
-    if (type === 'refusal') this.#out.refusal();
+    if (type === 'refusal') this.out.refusal();
     const begins = type === 'text' && this.#parts === 0;
-    this.#open(begins && this.#out.message() ? { type: 'text', paragraph: true } : { type });
+    this.#open(begins && this.out.message() ? { type: 'text', paragraph: true } : { type });
     this.#parts++;
   }
 
@@ -161,7 +159,7 @@ export class ItemDecoder {
     this.#delta(value);
     const logprobs = data.logprobs;
     if (Array.isArray(logprobs) && logprobs.length > 0) {
-      this.#out.emit({ type: 'logprobs', index: this.#block, content: logprobs });
+      this.out.emit({ type: 'logprobs', index: this.#block, content: logprobs });
     }
   }
 
@@ -177,7 +175,7 @@ export class ItemDecoder {
     if (this.#head !== 'text' || !isObject(annotation)) return;
     this.#citations++;
     const citation = decodeAnnotation(annotation);
-    this.#out.emit({ type: 'citation', index: this.#block, citation });
+    this.out.emit({ type: 'citation', index: this.#block, citation });
   }
 
   #reasoning(kind: 'summary' | 'content', value: string | undefined, part?: number): void {
@@ -198,7 +196,7 @@ export class ItemDecoder {
   }
 
   #call(item: JsonObject): void {
-    const [block] = itemBlocks({ ...item, arguments: '', input: '' }, this.#context);
+    const [block] = itemBlocks({ ...item, arguments: '', input: '' }, this.context);
     if (block?.type !== 'tool-call') return;
     const { id, name, namespace, kind, by, odd } = block;
     this.#open({
@@ -215,13 +213,13 @@ export class ItemDecoder {
 
   #input(value: string): void {
     if (!STREAMED_CALLS.includes(this.type)) return;
-    if (this.#block < 0) this.#call(this.#item);
+    if (this.#block < 0) this.#call(this.item);
     if (this.#heldInput === undefined) this.#delta(value);
     else this.#heldInput.push(value);
   }
 
   #done(item: JsonObject): void {
-    const whole = item.type === undefined ? { ...this.#item, ...item } : item;
+    const whole = item.type === undefined ? { ...this.item, ...item } : item;
     switch (this.type) {
       case 'message':
         this.#messageDone(whole);
@@ -251,7 +249,7 @@ export class ItemDecoder {
   }
 
   #reasoningDone(item: JsonObject): void {
-    const [block] = decodeReasoning(item, this.#context.target.provider).blocks;
+    const [block] = decodeReasoning(item, this.context.target.provider).blocks;
     if (block?.type !== 'reasoning') return;
     if (this.#block < 0) {
       if (block.text === '' && block.sealed === undefined) return;
@@ -260,7 +258,7 @@ export class ItemDecoder {
       this.#wholeReasoning(item, block.text, block.summary === true);
     }
     if (block.sealed !== undefined) {
-      this.#out.emit({ type: 'sealed', index: this.#block, sealed: block.sealed });
+      this.out.emit({ type: 'sealed', index: this.#block, sealed: block.sealed });
     }
   }
 
@@ -284,21 +282,21 @@ export class ItemDecoder {
     }
     const [block] = itemBlocks(
       { ...item, arguments: input ?? this.#heldInput.join('') },
-      this.#context,
+      this.context,
     );
     if (block?.type === 'tool-call') this.#delta(block.input);
   }
 
   /** A tool search of the client is a call; every other item is the vendor's and complete. */
   #wholeDone(item: JsonObject): void {
-    for (const block of itemBlocks(item, this.#context)) {
+    for (const block of itemBlocks(item, this.context)) {
       if (block.type === 'tool-call' && block.by === 'client') this.#wholeCall(block);
       else this.#open({ type: 'whole', block });
     }
   }
 
   #wholeCall(block: ToolCallBlock): void {
-    const { type, id, name, kind, by } = restoreDeclaredName(block, this.#context);
+    const { type, id, name, kind, by } = restoreDeclaredName(block, this.context);
     this.#open({ type, id, name, kind, by });
     this.#delta(block.input);
   }

@@ -42,7 +42,6 @@ export function decodeStream(context: UpstreamContext): StreamDecoder {
 
 /** Items are identified by `output_index`, because some vendors change item ids within a stream. */
 class ResponsesStreamDecoder implements StreamDecoder {
-  readonly #context: UpstreamContext;
   readonly #sink: EventSink;
   #events: StreamEvent[] = [];
   #started = false;
@@ -63,8 +62,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   readonly #byIndex = new Map<number, OutputItem>();
   readonly #byId = new Map<string, OutputItem>();
 
-  constructor(context: UpstreamContext) {
-    this.#context = context;
+  constructor(private readonly context: UpstreamContext) {
     this.#sink = {
       open: () => this.#blocks++,
       emit: (event) => {
@@ -130,7 +128,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
     this.#events.push({
       type: 'start',
       id: text(response?.id) ?? '',
-      model: text(response?.model) ?? this.#context.target.model,
+      model: text(response?.model) ?? this.context.target.model,
       created: number(response?.created_at),
       rest: response && restOf(response),
     });
@@ -168,7 +166,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
   }
 
   #add(index: number, source: JsonObject): OutputItem {
-    const decoder = new ItemDecoder(source, this.#context, this.#sink);
+    const decoder = new ItemDecoder(source, this.context, this.#sink);
     const item: OutputItem = { index, decoder, held: [] };
     this.#items.push(item);
     if (!this.#byIndex.has(index)) this.#byIndex.set(index, item);

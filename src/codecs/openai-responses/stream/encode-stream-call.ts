@@ -37,16 +37,15 @@ const formOf = (kind: ToolKind) =>
 
 /** A call that the client runs, with the kind and namespace of the client's declaration. */
 export class CallWriter implements ItemWriter {
-  readonly #out: ItemStream;
-  readonly #head: CallHead;
   readonly #index: number;
   readonly #id: string;
   readonly #at: string;
   #input = '';
 
-  constructor(out: ItemStream, head: CallHead) {
-    this.#out = out;
-    this.#head = head;
+  constructor(
+    private readonly out: ItemStream,
+    private readonly head: CallHead,
+  ) {
     const { index, id } = out.nextItem(formOf(head.kind).prefix);
     this.#index = index;
     this.#id = id;
@@ -56,14 +55,14 @@ export class CallWriter implements ItemWriter {
   }
 
   #added(cut = false): void {
-    this.#out.send(
+    this.out.send(
       'response.output_item.added',
       `"output_index":${this.#index},"item":${JSON.stringify(this.#item('in_progress', cut))}`,
     );
   }
 
   #item(status: 'in_progress' | 'completed' | 'incomplete', cut = false): JsonObject {
-    const { kind, id, name, namespace } = this.#head;
+    const { kind, id, name, namespace } = this.head;
     const common = { id: this.#id, type: formOf(kind).type, status };
     // A client could not answer a call without an id.
     const call_id = id === '' ? `call_${this.#id}` : id;
@@ -92,13 +91,13 @@ export class CallWriter implements ItemWriter {
 
   #delta(text: string): void {
     this.#input += text;
-    const { event } = formOf(this.#head.kind);
+    const { event } = formOf(this.head.kind);
     if (event === '') return;
-    this.#out.send(`response.${event}.delta`, `${this.#at},"delta":${JSON.stringify(text)}`);
+    this.out.send(`response.${event}.delta`, `${this.#at},"delta":${JSON.stringify(text)}`);
   }
 
   close(cut: boolean): void {
-    const { kind, name } = this.#head;
+    const { kind, name } = this.head;
     // Missing arguments mean none, but Codex reads '' as broken JSON. A call that was cut stays without
     // arguments, so that no client runs it.
     if (kind === 'function' && !cut && this.#input.trim() === '') this.#delta('{}');
@@ -107,8 +106,8 @@ export class CallWriter implements ItemWriter {
     if (event !== '') {
       const named = kind === 'function' ? `"name":${JSON.stringify(name)},` : '';
       const input = JSON.stringify(this.#input);
-      this.#out.send(`response.${event}.done`, `${this.#at},${named}"${field}":${input}`);
+      this.out.send(`response.${event}.done`, `${this.#at},${named}"${field}":${input}`);
     }
-    this.#out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed', cut));
+    this.out.done(this.#index, this.#item(cut ? 'incomplete' : 'completed', cut));
   }
 }

@@ -16,15 +16,12 @@ const SEARCH = 'web_search';
  * calls are left out with a note: the client cannot have asked for them.
  */
 export class HostedWriter implements ItemWriter {
-  readonly #out: ItemStream;
   #input = '';
   #callId: string | undefined;
   #item: { readonly index: number; readonly id: string } | undefined;
   #result: ToolResultBlock | undefined;
 
-  constructor(out: ItemStream) {
-    this.#out = out;
-  }
+  constructor(private readonly out: ItemStream) {}
 
   /** Is this block the result of the open search? */
   accepts(block: Block): boolean {
@@ -61,13 +58,13 @@ export class HostedWriter implements ItemWriter {
   #image(block: MediaBlock): void {
     const { source } = block;
     if (block.media === 'image' && source.type === 'base64') {
-      const { index, id } = this.#out.nextItem('ig');
+      const { index, id } = this.out.nextItem('ig');
       const item = { id, type: 'image_generation_call' };
-      this.#out.send(
+      this.out.send(
         'response.output_item.added',
         `"output_index":${index},"item":${JSON.stringify({ ...item, status: 'in_progress', result: null })}`,
       );
-      this.#out.done(index, { ...item, status: 'completed', result: source.data });
+      this.out.done(index, { ...item, status: 'completed', result: source.data });
       return;
     }
     const named = source.type === 'url' ? `![${block.media}](${source.url})` : '';
@@ -81,10 +78,10 @@ export class HostedWriter implements ItemWriter {
 
   /** Writes text in place of content without an item; empty text is left out. Both add a note. */
   #writeText(text: string, what: string): void {
-    const { notes } = this.#out.context;
+    const { notes } = this.out.context;
     notes.add(text === '' ? 'content_dropped' : 'content_bridged', 'output', what);
     if (text === '') return;
-    const message = new MessageWriter(this.#out);
+    const message = new MessageWriter(this.out);
     message.event({ type: 'block-start', index: 0, head: { type: 'text' } });
     message.event({ type: 'delta', index: 0, text });
     message.event({ type: 'block-stop', index: 0 });
@@ -92,21 +89,21 @@ export class HostedWriter implements ItemWriter {
   }
 
   #open(name: string, id: string): void {
-    const declared = this.#out.context.request.tools.some(
+    const declared = this.out.context.request.tools.some(
       (tool) => tool.type === 'hosted' && tool.name === SEARCH,
     );
     if (name === SEARCH && declared) this.#callId = id;
-    else this.#out.context.notes.add('hosted_call_dropped', 'output', name);
+    else this.out.context.notes.add('hosted_call_dropped', 'output', name);
   }
 
   /** Opens the item: its query is known and the search is running. */
   #search(): void {
     if (this.#callId === undefined || this.#item !== undefined) return;
-    const { index, id } = this.#out.nextItem('ws');
+    const { index, id } = this.out.nextItem('ws');
     // An id of this protocol's form is kept, because a later request may refer to it.
     const item = { index, id: /^ws_\w+$/.test(this.#callId) ? this.#callId : id };
     this.#item = item;
-    this.#out.send(
+    this.out.send(
       'response.output_item.added',
       `"output_index":${item.index},"item":{"id":"${item.id}","type":"web_search_call","status":"in_progress"}`,
     );
@@ -117,10 +114,7 @@ export class HostedWriter implements ItemWriter {
   #progress(state: string): void {
     if (this.#item === undefined) return;
     const { index, id } = this.#item;
-    this.#out.send(
-      `response.web_search_call.${state}`,
-      `"output_index":${index},"item_id":"${id}"`,
-    );
+    this.out.send(`response.web_search_call.${state}`, `"output_index":${index},"item_id":"${id}"`);
   }
 
   close(): void {
@@ -130,7 +124,7 @@ export class HostedWriter implements ItemWriter {
     if (!failed) this.#progress('completed');
     const { index, id } = this.#item;
     const status = failed ? 'failed' : 'completed';
-    this.#out.done(index, { id, type: 'web_search_call', status, action: this.#action() });
+    this.out.done(index, { id, type: 'web_search_call', status, action: this.#action() });
   }
 
   #action(): JsonObject {
@@ -140,30 +134,30 @@ export class HostedWriter implements ItemWriter {
     if (typeof given.type === 'string') return given;
     const query = text(given.query) ?? '';
     const action = { type: 'search', query, queries: [query] };
-    const { include } = this.#out.context.request.settings;
+    const { include } = this.out.context.request.settings;
     if (include?.includes('web_search_call.action.sources') !== true) return action;
     return { ...action, sources: sourcesOf(this.#result) };
   }
 
   /** An item of a Responses upstream, with the events that its type requires. */
   #unchanged(item: JsonObject): void {
-    const { index, id: minted } = this.#out.nextItem('item');
+    const { index, id: minted } = this.out.nextItem('item');
     const id = text(item.id) ?? minted;
     const { action: _, ...begun } = item;
     const added = item.status === undefined ? item : { ...begun, status: 'in_progress' };
-    this.#out.send(
+    this.out.send(
       'response.output_item.added',
       `"output_index":${index},"item":${JSON.stringify({ ...added, id })}`,
     );
     if (item.type === 'web_search_call') {
       for (const state of ['in_progress', 'searching', 'completed']) {
-        this.#out.send(
+        this.out.send(
           `response.web_search_call.${state}`,
           `"output_index":${index},"item_id":${JSON.stringify(id)}`,
         );
       }
     }
-    this.#out.done(index, { ...item, id });
+    this.out.done(index, { ...item, id });
   }
 }
 

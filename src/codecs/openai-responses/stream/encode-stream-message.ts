@@ -18,14 +18,12 @@ interface OpenPart {
 
 /** A message item. Consecutive text and refusal blocks are its parts. */
 export class MessageWriter implements ItemWriter {
-  readonly #out: ItemStream;
   readonly #index: number;
   readonly #id: string;
   readonly #parts: JsonObject[] = [];
   #part: OpenPart | undefined;
 
-  constructor(out: ItemStream) {
-    this.#out = out;
+  constructor(private readonly out: ItemStream) {
     const { index, id } = out.nextItem('msg');
     this.#index = index;
     this.#id = id;
@@ -62,7 +60,7 @@ export class MessageWriter implements ItemWriter {
 
   close(cut: boolean): void {
     this.#closePart();
-    this.#out.done(this.#index, {
+    this.out.done(this.#index, {
       id: this.#id,
       type: 'message',
       status: cut ? 'incomplete' : 'completed',
@@ -78,7 +76,7 @@ export class MessageWriter implements ItemWriter {
       type === 'refusal'
         ? '{"type":"refusal","refusal":""}'
         : '{"type":"output_text","annotations":[],"logprobs":[],"text":""}';
-    this.#out.send('response.content_part.added', `${at},"part":${part}`);
+    this.out.send('response.content_part.added', `${at},"part":${part}`);
   }
 
   #delta(text: string, logprobs: string): void {
@@ -86,12 +84,12 @@ export class MessageWriter implements ItemWriter {
     if (part === undefined) return;
     part.text += text;
     if (part.type === 'output_text') {
-      this.#out.send(
+      this.out.send(
         'response.output_text.delta',
         `${part.at},"delta":${JSON.stringify(text)},"logprobs":${logprobs}`,
       );
     } else if (text !== '') {
-      this.#out.send('response.refusal.delta', `${part.at},"delta":${JSON.stringify(text)}`);
+      this.out.send('response.refusal.delta', `${part.at},"delta":${JSON.stringify(text)}`);
     }
   }
 
@@ -100,10 +98,10 @@ export class MessageWriter implements ItemWriter {
     if (part?.type !== 'output_text') return;
     const annotation = annotationOf(citation, part.text.length);
     if (annotation === undefined) {
-      this.#out.context.notes.add('citation_dropped', 'output', citation.title);
+      this.out.context.notes.add('citation_dropped', 'output', citation.title);
       return;
     }
-    this.#out.send(
+    this.out.send(
       'response.output_text.annotation.added',
       `${part.at},"annotation_index":${part.annotations.length},"annotation":${JSON.stringify(annotation)}`,
     );
@@ -118,18 +116,18 @@ export class MessageWriter implements ItemWriter {
     const text = JSON.stringify(part.text);
     let whole: JsonObject;
     if (part.type === 'refusal') {
-      this.#out.send('response.refusal.done', `${part.at},"refusal":${text}`);
+      this.out.send('response.refusal.done', `${part.at},"refusal":${text}`);
       whole = { type: 'refusal', refusal: part.text };
     } else {
       const logprobs = JSON.stringify(part.logprobs);
-      this.#out.send(
+      this.out.send(
         'response.output_text.done',
         `${part.at},"text":${text},"logprobs":${logprobs}`,
       );
       const { annotations } = part;
       whole = { type: 'output_text', annotations, logprobs: part.logprobs, text: part.text };
     }
-    this.#out.send('response.content_part.done', `${part.at},"part":${JSON.stringify(whole)}`);
+    this.out.send('response.content_part.done', `${part.at},"part":${JSON.stringify(whole)}`);
     this.#parts.push(whole);
   }
 }

@@ -9,16 +9,13 @@ import type { ItemStream, ItemWriter } from './item-writer.ts';
 
 /** A reasoning item: its text as summary parts, and its seal in `encrypted_content` if the client asked for it. */
 export class ReasoningWriter implements ItemWriter {
-  readonly #out: ItemStream;
   #item: { readonly index: number; readonly id: string } | undefined;
   readonly #summary: JsonObject[] = [];
   #text: string | undefined;
   #sealed: Sealed | undefined;
   #isSummary = false;
 
-  constructor(out: ItemStream) {
-    this.#out = out;
-  }
+  constructor(private readonly out: ItemStream) {}
 
   event(event: StreamEvent): void {
     switch (event.type) {
@@ -41,9 +38,9 @@ export class ReasoningWriter implements ItemWriter {
 
   #open(): { readonly index: number; readonly id: string } {
     if (this.#item !== undefined) return this.#item;
-    const item = this.#out.nextItem('rs');
+    const item = this.out.nextItem('rs');
     this.#item = item;
-    this.#out.send(
+    this.out.send(
       'response.output_item.added',
       `"output_index":${item.index},"item":{"id":"${item.id}","type":"reasoning","summary":[]}`,
     );
@@ -59,24 +56,21 @@ export class ReasoningWriter implements ItemWriter {
     const at = this.#at();
     if (this.#text === undefined) {
       this.#text = '';
-      this.#out.send(
+      this.out.send(
         'response.reasoning_summary_part.added',
         `${at},"part":{"type":"summary_text","text":""}`,
       );
     }
     this.#text += text;
-    this.#out.send(
-      'response.reasoning_summary_text.delta',
-      `${at},"delta":${JSON.stringify(text)}`,
-    );
+    this.out.send('response.reasoning_summary_text.delta', `${at},"delta":${JSON.stringify(text)}`);
   }
 
   #closePart(): void {
     if (this.#text === undefined) return;
     const at = this.#at();
     const text = JSON.stringify(this.#text);
-    this.#out.send('response.reasoning_summary_text.done', `${at},"text":${text}`);
-    this.#out.send(
+    this.out.send('response.reasoning_summary_text.done', `${at},"text":${text}`);
+    this.out.send(
       'response.reasoning_summary_part.done',
       `${at},"part":{"type":"summary_text","text":${text}}`,
     );
@@ -90,7 +84,7 @@ export class ReasoningWriter implements ItemWriter {
     // Neither text nor seal: no item.
     if (this.#item === undefined && payload === undefined) return;
     const { id, index } = this.#open();
-    this.#out.done(
+    this.out.done(
       index,
       compact({ id, type: 'reasoning', summary: this.#summary, encrypted_content: payload }),
     );
@@ -101,7 +95,7 @@ export class ReasoningWriter implements ItemWriter {
    * an envelope, and for unsealed reasoning an envelope that only tells who made it.
    */
   #payload(): string | undefined {
-    const { request, provider } = this.#out.context;
+    const { request, provider } = this.out.context;
     const { include, store } = request.settings;
     if (store !== false && include?.includes('reasoning.encrypted_content') !== true)
       return undefined;

@@ -45,7 +45,6 @@ export function encodeStream(context: ClientContext): ResponsesStreamEncoder {
 
 /** A stream encoder that also builds the response object of the answer. */
 export class ResponsesStreamEncoder implements StreamEncoder {
-  readonly #context: ClientContext;
   readonly #stream: ItemStream;
   /** The caller wants only the response object, and no events. */
   readonly #silent: boolean;
@@ -68,8 +67,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #items = 0;
   readonly #output: JsonObject[] = [];
 
-  constructor(context: ClientContext, use: 'stream' | 'object' = 'stream') {
-    this.#context = context;
+  constructor(
+    private readonly context: ClientContext,
+    use: 'stream' | 'object' = 'stream',
+  ) {
     this.#silent = use === 'object';
     this.#stream = {
       context,
@@ -174,10 +175,10 @@ export class ResponsesStreamEncoder implements StreamEncoder {
 
   #start(event?: StartEvent): ResponseIdentity {
     if (this.#identity !== undefined) return this.#identity;
-    const identity = responseIdentity(event, this.#context);
+    const identity = responseIdentity(event, this.context);
     this.#identity = identity;
     this.#usage = event?.usage ?? this.#usage;
-    this.#echo = echoRequest(this.#context, event?.rest);
+    this.#echo = echoRequest(this.context, event?.rest);
     this.#sendResponse('response.created', undefined);
     this.#sendResponse('response.in_progress', undefined);
     return identity;

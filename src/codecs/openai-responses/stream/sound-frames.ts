@@ -64,7 +64,6 @@ function deltaOf(json: string): string | undefined {
 }
 
 class SoundFrames {
-  readonly #notes: Notes;
   readonly #items: Item[] = [];
   /** By the vendor's own index and id. */
   readonly #byIndex = new Map<number, Item>();
@@ -87,9 +86,7 @@ class SoundFrames {
   #hasOwnItems = false;
   #over = false;
 
-  constructor(notes: Notes) {
-    this.#notes = notes;
-  }
+  constructor(private readonly notes: Notes) {}
 
   read(json: string): readonly string[] {
     if (this.#over) return [json];
@@ -420,7 +417,7 @@ class SoundFrames {
 
   /** The first fault of the stream. */
   #note(what: string): void {
-    if (!this.#isNoted) this.#notes.add('stream_mended', what);
+    if (!this.#isNoted) this.notes.add('stream_mended', what);
     this.#isNoted = true;
   }
 

@@ -46,18 +46,15 @@ const PARAGRAPH = /\n[ \t\r]*\n/;
 /** Markup followed so far only by markup. If that remains so, it is calls. */
 export class CallRun {
   readonly pieces: RunPiece[] = [];
-  /** The mask's state before the run, in case the run turns out to be text. */
-  readonly mask: CodeMask;
   /** Text after the run, which may say that the model waits. */
   tail = '';
-  /** The reply begins with it. */
-  readonly #first: boolean;
   #size = 0;
 
-  constructor(mask: CodeMask, first: boolean) {
-    this.mask = mask;
-    this.#first = first;
-  }
+  constructor(
+    /** The mask's state before the run, in case the run turns out to be text. */
+    readonly mask: CodeMask /** The reply begins with it. */,
+    private readonly first: boolean,
+  ) {}
 
   /** Adds a piece. False if the run has become too long. */
   add(piece: RunPiece): boolean {
@@ -85,13 +82,13 @@ export class CallRun {
 
   /** LFM begins its answers with the calls, and its words follow on the same line. */
   get #spoken(): boolean {
-    return this.#first && this.pieces.at(-1)?.leak?.family === 'lfm';
+    return this.first && this.pieces.at(-1)?.leak?.family === 'lfm';
   }
 
   /** May the text after the run still say that the model waits? */
   #mayWait(): boolean {
     if (this.#spoken) return true;
-    if (!this.#first || this.tail.length > MAX_WAIT * 2) return false;
+    if (!this.first || this.tail.length > MAX_WAIT * 2) return false;
     const gap = this.pieces.at(-1)!;
     if (!gap.gap || !PARAGRAPH.test(gap.raw.slice(0, MAX_WAIT))) return false;
     const words = this.tail.trimEnd();

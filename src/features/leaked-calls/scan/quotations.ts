@@ -90,27 +90,24 @@ const ENTITIES: Readonly<Record<string, string>> = {
 
 /** Reads a text without white space and with decoded escapes. */
 class LetterReader {
-  #at: number;
   constructor(
     readonly text: string,
-    at: number,
-  ) {
-    this.#at = at;
-  }
+    private at: number,
+  ) {}
 
   /** The code of the next character; 0 at the end. */
   next(): number {
     const { text } = this;
-    while (this.#at < text.length) {
-      const code = text.charCodeAt(this.#at++);
+    while (this.at < text.length) {
+      const code = text.charCodeAt(this.at++);
       if (code === 0x5c) {
         const escaped = this.#escaped();
         if (escaped !== 0) return escaped;
       } else if (code === 0x26) {
-        ENTITY.lastIndex = this.#at - 1;
+        ENTITY.lastIndex = this.at - 1;
         const found = ENTITY.exec(text)?.[0];
         if (found === undefined) return code;
-        this.#at += found.length - 1;
+        this.at += found.length - 1;
         return ENTITIES[found.slice(1, -1).toLowerCase()]!.charCodeAt(0);
       } else if (code > 0x20 && code !== 0xa0) return code;
     }
@@ -119,15 +116,15 @@ class LetterReader {
 
   /** The character that an escape stands for; 0 if it is white space, or if there is no escape. */
   #escaped(): number {
-    const next = this.text.charCodeAt(this.#at);
+    const next = this.text.charCodeAt(this.at);
     if (next === 0x6e || next === 0x74 || next === 0x72) {
-      this.#at++;
+      this.at++;
       return 0;
     }
     if (next !== 0x75) return 0;
-    const digits = this.text.slice(this.#at + 1, this.#at + 5);
+    const digits = this.text.slice(this.at + 1, this.at + 5);
     if (!/^[0-9a-fA-F]{4}$/.test(digits)) return 0;
-    this.#at += 5;
+    this.at += 5;
     const code = Number.parseInt(digits, 16);
     return code > 0x20 ? code : 0;
   }

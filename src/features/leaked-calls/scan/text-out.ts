@@ -39,17 +39,16 @@ export class TextOut {
   namesThinking = false;
   /** Held text was changed, so segments replace it. */
   dirty = false;
-  /** `spoken`: the reply had text before; `said`: this channel of this block had. */
-  spoken: boolean;
   said = false;
   /** White space at the end of the last segment. */
   #space = '';
   #cut = false;
   #segments: TextSegment[] = [];
 
-  constructor(spoken: boolean) {
-    this.spoken = spoken;
-  }
+  constructor(
+    /** `spoken`: the reply had text before; `said`: this channel of this block had. */
+    public spoken: boolean,
+  ) {}
 
   /** Segments to emit, oldest first. */
   take(): readonly TextSegment[] {

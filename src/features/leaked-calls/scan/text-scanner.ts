@@ -65,7 +65,6 @@ export class TextScanner {
   /** Leaks found, oldest first; the caller empties the list. */
   leaks: Leak[] = [];
   readonly #out: TextOut;
-  readonly #rules: ScanRules;
   readonly #base: Channel;
   readonly #first: boolean;
   #mask = new CodeMask();
@@ -89,8 +88,11 @@ export class TextScanner {
   #unopened: boolean;
 
   /** @param first the reply had no text before */
-  constructor(channel: Channel, rules: ScanRules, first: boolean) {
-    this.#rules = rules;
+  constructor(
+    channel: Channel,
+    private readonly rules: ScanRules,
+    first: boolean,
+  ) {
     this.#base = channel;
     this.#channel = channel;
     this.#first = first && channel === 'text';
@@ -196,7 +198,7 @@ export class TextScanner {
     if (!stand) this.#quote();
     else {
       const last = run.pieces.findLastIndex(
-        ({ raw, leak }) => leak !== undefined && this.#rules.isQuotation(raw),
+        ({ raw, leak }) => leak !== undefined && this.rules.isQuotation(raw),
       );
       if (last >= 0) this.#quote(last + 1);
       if (this.#run !== undefined) this.#take(this.#run);
@@ -227,7 +229,7 @@ export class TextScanner {
     let looked = 0;
     let blank = true;
     for (;;) {
-      i = this.#rules.search.left < 0 ? buffer.length : this.#mask.advance(buffer, i, skip);
+      i = this.rules.search.left < 0 ? buffer.length : this.#mask.advance(buffer, i, skip);
       skip = false;
       if (i >= buffer.length) {
         this.#approve(buffer.slice(from));
@@ -244,7 +246,7 @@ export class TextScanner {
         continue;
       }
       if (found !== 'partial' && found.type === 'closer') {
-        this.#rules.search.left -= CLOSER_WORK;
+        this.rules.search.left -= CLOSER_WORK;
         const before = buffer.slice(from, i);
         const is = this.#closerIs(found.lexeme, buffer, before, blank, final);
         if (is === 'wait') {
@@ -287,23 +289,23 @@ export class TextScanner {
 
   #found(buffer: string, at: number, blank: boolean): OpeningMatch {
     if (this.#failures > MAX_FAILURES || this.#reread > MAX_REREAD) return undefined;
-    this.#rules.search.left--;
+    this.rules.search.left--;
     const { previous, lineStart } = this.#mask;
     const start = !this.#out.spoken && this.#run === undefined && this.#out.isBlank && blank;
-    return openingAt(buffer, at, { start, previous, lineStart }, this.#rules);
+    return openingAt(buffer, at, { start, previous, lineStart }, this.rules);
   }
 
   /** Opens a block. Returns the text after it if it ends at once. */
   #openBlock(opener: Opener, buffer: string, at: number): UnreadText | undefined {
     this.#opener = opener;
-    this.#rules.search.left -= BLOCK_WORK;
+    this.rules.search.left -= BLOCK_WORK;
     this.#amongWords = this.#run === undefined && standsAmongWords(this.#mask, this.#out);
     this.#raw = [buffer.slice(at)];
     this.#rawSize = buffer.length - at;
-    const block = new LeakBlock(opener, this.#rules.all, {
-      isTool: (name) => this.#rules.tools.resolve(name) !== undefined,
-      repairs: this.#rules.repairs,
-      search: this.#rules.search,
+    const block = new LeakBlock(opener, this.rules.all, {
+      isTool: (name) => this.rules.tools.resolve(name) !== undefined,
+      repairs: this.rules.repairs,
+      search: this.rules.search,
     });
     this.#block = block;
     const rest = buffer.slice(opener.type === 'tag' ? opener.lexeme.end : at);
@@ -374,7 +376,7 @@ export class TextScanner {
       this.#mask.jump();
       return next;
     }
-    const { leak, unreadable } = leakIn(block, this.#rules, this.#channel);
+    const { leak, unreadable } = leakIn(block, this.rules, this.#channel);
     const isPair = block.isEmpty && this.#run === undefined && !this.#mask.lineStart;
     if (this.#amongWords || unreadable || isPair) {
       if (this.#run !== undefined) this.#quote();

@@ -125,15 +125,12 @@ interface FindAnswer {
 export class DatabaseTerms implements TermsIndex {
   readonly together = 200;
   readonly column = 'terms';
-  readonly #db: SqlDatabase;
-  readonly #sealed: SealedEvents;
-  readonly #clock: DatabaseClock;
 
-  constructor(db: SqlDatabase, sealed: SealedEvents, clock: DatabaseClock) {
-    this.#db = db;
-    this.#sealed = sealed;
-    this.#clock = clock;
-  }
+  constructor(
+    private readonly db: SqlDatabase,
+    private readonly sealed: SealedEvents,
+    private readonly clock: DatabaseClock,
+  ) {}
 
   stored(space: number, term: string): string {
     return `${space}:${term}`;
@@ -173,12 +170,12 @@ export class DatabaseTerms implements TermsIndex {
       at++;
       const factor = isSingleCharacter(term) ? SINGLE_CHARACTER : 1;
       for (const form of finding) {
-        if (!blinded.has(form)) blinded.set(form, this.#sealed.term(space, form));
+        if (!blinded.has(form)) blinded.set(form, this.sealed.term(space, form));
         forms.push([blinded.get(form)!, at, factor]);
       }
     }
     const column = (at: 0 | 1 | 2) => JSON.stringify(forms.map((one) => one[at]));
-    const [answer] = await this.#db.query<FindAnswer>(
+    const [answer] = await this.db.query<FindAnswer>(
       FIND,
       [
         ...[space, column(0), column(1), column(2), MAX_ROWS_READ, POOL, WITH_NEIGHBOURS],
@@ -190,7 +187,7 @@ export class DatabaseTerms implements TermsIndex {
       READ_MS,
     );
     if (answer === undefined) return undefined;
-    this.#clock.measured(answer.clock);
+    this.clock.measured(answer.clock);
     const counts = new Map(answer.counts);
     return {
       ...answer,

@@ -43,26 +43,23 @@ const merge = 'INSERT INTO words (words, rank) VALUES ($1, $2)';
 export class FileTerms implements TermsIndex {
   readonly together = 1;
   readonly column = undefined;
-  readonly #db: SqlDatabase;
   /** Counts of frequent terms: the events that hold one, and those of its space at that time. */
   readonly #often = new Map<string, { readonly having: number; readonly events: number }>();
   /** Terms that were added since the last merge. */
   #unmerged = 0;
   readonly #sweeping = { dead: 0, thins: false, space: -1, time: -1, seq: -1 };
 
-  constructor(db: SqlDatabase) {
-    this.#db = db;
-  }
+  constructor(private readonly db: SqlDatabase) {}
 
   async prepare(): Promise<void> {
-    await this.#db.query('PRAGMA secure_delete = ON');
-    await this.#db.query('PRAGMA cache_size = -16000');
+    await this.db.query('PRAGMA secure_delete = ON');
+    await this.db.query('PRAGMA cache_size = -16000');
     for (const [name, value] of Object.entries(OWN_MERGES)) {
-      const found = await this.#db.query<{ v: number }>(
+      const found = await this.db.query<{ v: number }>(
         'SELECT v FROM words_config WHERE k = $1 AND v = $2',
         [name, value],
       );
-      if (found.length === 0) await this.#db.query(merge, [name, value]);
+      if (found.length === 0) await this.db.query(merge, [name, value]);
     }
   }
 
@@ -92,13 +89,13 @@ export class FileTerms implements TermsIndex {
     let left = this.#unmerged;
     this.#unmerged = 0;
     for (; left > 0; left -= STEP_TERMS) {
-      await this.#db.query(merge, ['merge', STEP_PAGES]);
+      await this.db.query(merge, ['merge', STEP_PAGES]);
       if (left > STEP_TERMS) await othersTurn();
     }
   }
 
   find(asking: Asking): Promise<FoundRows | undefined> {
-    return this.#db.snapshot((inside) => this.#find(inside, asking));
+    return this.db.snapshot((inside) => this.#find(inside, asking));
   }
 
   async #find(
@@ -262,25 +259,25 @@ export class FileTerms implements TermsIndex {
   async tidy(first: boolean): Promise<boolean> {
     // A negative number starts a full rewrite; a merge that changes fewer than two rows is done.
     const before = await this.#changes();
-    await this.#db.query(merge, ['merge', first ? -TIDY_PAGES : TIDY_PAGES]);
+    await this.db.query(merge, ['merge', first ? -TIDY_PAGES : TIDY_PAGES]);
     return (await this.#changes()) - before >= 2;
   }
 
   async #changes(): Promise<number> {
-    const [row] = await this.#db.query<{ n: number }>('SELECT total_changes() AS n');
+    const [row] = await this.db.query<{ n: number }>('SELECT total_changes() AS n');
     return row!.n;
   }
 
   /** Gives some free pages back to the disk. */
   async vacuum(): Promise<boolean> {
-    await this.#db.query(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
-    const [row] = await this.#db.query<{ freelist_count: number }>('PRAGMA freelist_count');
+    await this.db.query(`PRAGMA incremental_vacuum(${VACUUM_PAGES})`);
+    const [row] = await this.db.query<{ freelist_count: number }>('PRAGMA freelist_count');
     return row!.freelist_count > 0;
   }
 
   /** The log may have what was removed. */
   async flush(): Promise<boolean> {
-    const [row] = await this.#db.query<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
+    const [row] = await this.db.query<{ busy: number }>('PRAGMA wal_checkpoint(TRUNCATE)');
     return row!.busy !== 0;
   }
 }

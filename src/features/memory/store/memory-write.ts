@@ -64,9 +64,6 @@ const addTo = (sums: Map<string, number>, name: string, amount: number) =>
 
 /** The transaction has the locks of all spaces that it writes. */
 export class MemoryWrite {
-  /** For further statements of the same transaction. */
-  readonly inside: SqlStatements;
-  readonly #tables: WrittenTables;
   readonly #spaces = new Map<string, SpaceRow>();
   /** Bytes of all texts of all spaces without what this transaction changed, and what it changed. */
   #total = 0;
@@ -74,10 +71,11 @@ export class MemoryWrite {
   /** Bytes of texts by owner. */
   #shares = new Map<string, number>();
 
-  constructor(inside: SqlStatements, tables: WrittenTables) {
-    this.inside = inside;
-    this.#tables = tables;
-  }
+  constructor(
+    /** For further statements of the same transaction. */
+    readonly inside: SqlStatements,
+    private readonly tables: WrittenTables,
+  ) {}
 
   /**
    * `capture` leaves out what cannot be stored, and the outcome says why. `add` writes all or none, but no known id.
@@ -90,7 +88,7 @@ export class MemoryWrite {
     groups: readonly Group[],
     began: ReadonlyMap<string, number> = new Map(),
   ): Promise<readonly PutOutcome[]> {
-    const { clock } = this.#tables;
+    const { clock } = this.tables;
     const { erased, oldest } = await this.#readState(kind, groups);
     const outcomes: PutOutcome[] = [];
     for (const { events, ...group } of groups) {
@@ -111,7 +109,7 @@ export class MemoryWrite {
 
   /** Reads all bytes and those of the owners; the answer has erasures of spaces by their hashes. */
   async #readState(kind: WriteKind, groups: readonly Group[]) {
-    const { forms, clock } = this.#tables;
+    const { forms, clock } = this.tables;
     const { isOneOf } = forms;
     const spaces = kind === 'capture' ? groups.map(({ space }) => nameHash(space)) : [];
     const owners = groups.flatMap(({ owner }) => owner ?? []);
@@ -134,7 +132,7 @@ export class MemoryWrite {
   }
 
   async #putGroup(kind: WriteKind, group: Group): Promise<readonly PutOutcome[]> {
-    const { sealed, limits, dedupeMs } = this.#tables;
+    const { sealed, limits, dedupeMs } = this.tables;
     const space = await this.#space(kind, group.space);
     if (space === undefined) return group.events.map(() => 'absent');
     const known = await this.#known(kind, space, group);
@@ -182,7 +180,7 @@ export class MemoryWrite {
     { bytes }: StoredEvent,
     owner: string | undefined,
   ): ((limits: MemoryLimits) => GatewayError) | undefined {
-    const { limits } = this.#tables;
+    const { limits } = this.tables;
     if (events >= limits.events) return spaceIsFull;
     if (this.#total + this.#added + bytes > limits.bytes) return memoryIsFull;
     if (owner === undefined || limits.keyBytes === 0) return undefined;
@@ -211,7 +209,7 @@ export class MemoryWrite {
     { id }: SpaceRow,
     { space, turn, events }: Group,
   ): Promise<readonly KnownRow[]> {
-    const { forms, sealed, dedupeMs } = this.#tables;
+    const { forms, sealed, dedupeMs } = this.tables;
     const { isOneOf } = forms;
     const times = events.map(({ time }) => time);
     const [first, last] = [Math.min(...times) - dedupeMs, Math.max(...times) + dedupeMs];
@@ -234,7 +232,7 @@ export class MemoryWrite {
   }
 
   async #insert({ id: place }: SpaceRow, { space, turn, owner, events }: Group): Promise<void> {
-    const { forms, sealed, terms } = this.#tables;
+    const { forms, sealed, terms } = this.tables;
     const columns = terms.column === undefined ? COLUMNS : `${COLUMNS}, ${terms.column}`;
     const width = columns.split(', ').length;
     const named = turn === undefined ? null : sealed.turn(space, turn.name);
@@ -290,13 +288,13 @@ export class MemoryWrite {
   }
 
   async remove(space: number, rows: readonly number[]): Promise<void> {
-    await this.#tables.terms.remove(this.inside, rows);
+    await this.tables.terms.remove(this.inside, rows);
     await this.removeRows(space, rows);
   }
 
   /** Removes events whose terms are gone already, or go with those of the whole space. */
   async removeRows(space: number, rows: readonly number[]): Promise<void> {
-    const { isOneOf } = this.#tables.forms;
+    const { isOneOf } = this.tables.forms;
     const gone = await this.inside.query<{ bytes: number; length: number; owner: string | null }>(
       `DELETE FROM hopgate.memory_events WHERE ${isOneOf('seq', '$1', 'bigint')} RETURNING bytes, length, owner`,
       [JSON.stringify(rows)],

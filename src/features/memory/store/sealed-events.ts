@@ -37,11 +37,7 @@ export const UNSEALED: TextSeal = {
 };
 
 export class SealedEvents {
-  readonly #seal: TextSeal;
-
-  constructor(seal: TextSeal) {
-    this.#seal = seal;
-  }
+  constructor(private readonly seal: TextSeal) {}
 
   sealed(space: string, event: CheckedEvent): StoredEvent {
     const { id, time, text, source, tags, importance } = withId(event);
@@ -51,7 +47,7 @@ export class SealedEvents {
     return {
       id,
       time,
-      body: this.#seal.seal(body, bodyPlace(space, id)),
+      body: this.seal.seal(body, bodyPlace(space, id)),
       tags: tags.map((tag) => this.tag(space, tag)),
       importance,
       print: this.print(space, Buffer.from(fingerprint(event)).toString('hex')),
@@ -64,16 +60,16 @@ export class SealedEvents {
 
   /** @param print in hexadecimal */
   print(space: string, print: string): string {
-    return this.#seal.blind(print, `${space}\nprint`);
+    return this.seal.blind(print, `${space}\nprint`);
   }
 
   turn(space: string, name: string): string {
-    return this.#seal.blind(name, `${space}\nturn`);
+    return this.seal.blind(name, `${space}\nturn`);
   }
 
   /** Undefined: it was sealed with a secret that is not configured any more. */
   opened(space: string, { id, time, body, importance }: ReadEvent): MemoryEvent | undefined {
-    const plain = this.#seal.open(body, bodyPlace(space, id));
+    const plain = this.seal.open(body, bodyPlace(space, id));
     const value = plain && tryParse(Buffer.from(plain).toString());
     if (!isObject(value)) return undefined;
     const { text, source, tags } = value as unknown as Pick<
@@ -84,31 +80,31 @@ export class SealedEvents {
   }
 
   sealedDigest(space: string, id: string, digest: Uint8Array): Uint8Array {
-    return this.#seal.seal(digest, digestPlace(space, id));
+    return this.seal.seal(digest, digestPlace(space, id));
   }
 
   /** Undefined as for {@link opened}. */
   openedDigest(space: string, id: string, digest: Uint8Array): Uint8Array | undefined {
-    return this.#seal.open(digest, digestPlace(space, id));
+    return this.seal.open(digest, digestPlace(space, id));
   }
 
   /** A term as it is searched for. */
   term(space: string, term: string): string {
-    return this.#seal.blind(term, space);
+    return this.seal.blind(term, space);
   }
 
   /** Hashed in any case: a tag can hold what Postgres takes in no text (U+0000). */
   tag(space: string, tag: string): string {
-    return this.#seal === UNSEALED ? tag : this.#seal.blind(nameHash(tag), `${space}\ntag`);
+    return this.seal === UNSEALED ? tag : this.seal.blind(nameHash(tag), `${space}\ntag`);
   }
 
   /** @param part `signs` or `vector` */
   sealedPart(part: string, space: number, seq: number, bytes: Uint8Array): Uint8Array {
-    return this.#seal.seal(bytes, vectorPlace(part, space, seq));
+    return this.seal.seal(bytes, vectorPlace(part, space, seq));
   }
 
   openedPart(part: string, space: number, seq: number, bytes: Uint8Array): Uint8Array {
-    const plain = this.#seal.open(bytes, vectorPlace(part, space, seq));
+    const plain = this.seal.open(bytes, vectorPlace(part, space, seq));
     // A copy: views on it need an even start.
     return plain === undefined ? new Uint8Array(0) : new Uint8Array(plain);
   }

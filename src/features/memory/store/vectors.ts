@@ -76,16 +76,13 @@ interface NextEvents {
 const LEASE_MS = 60_000;
 
 export class Vectors {
-  readonly #store: MemoryStore;
   readonly #cache = new SignCache();
   /** The id of each space when it was read last. */
   readonly #spaces = new Map<string, number>();
   /** The end of what reads on in a space: two recalls read nothing twice. */
   readonly #reading = new Map<string, Promise<unknown>>();
 
-  constructor(store: MemoryStore) {
-    this.#store = store;
-  }
+  constructor(private readonly store: MemoryStore) {}
 
   /** Two trips, the first of them for what is new since the last search. Undefined: there is no such space. */
   async near(
@@ -97,7 +94,7 @@ export class Vectors {
     const read = await this.#read(space, model, signWords(query.length));
     if (read === undefined) return undefined;
     const { id, cached } = read;
-    const { db, forms, sealed } = this.#store;
+    const { db, forms, sealed } = this.store;
     const rows = await db.query<{ row: number; vector: Uint8Array }>(
       `SELECT v.seq AS row, v.vector FROM hopgate.memory_vectors v
          JOIN hopgate.memory_spaces s ON s.id = +v.space
@@ -120,7 +117,7 @@ export class Vectors {
 
   /** Stores vectors by row; undefined: the model gave none. Rows that no longer exist are skipped. */
   async put(model: string, vectors: ReadonlyMap<number, Float32Array | undefined>): Promise<void> {
-    const { db, forms } = this.#store;
+    const { db, forms } = this.store;
     const names = await db.query<{ name: string }>(
       `SELECT DISTINCT s.name FROM hopgate.memory_events e JOIN hopgate.memory_spaces s
          ON s.id = e.space AND s.name IS NOT NULL WHERE ${forms.isOneOf('e.seq', '$1', 'bigint')}`,
@@ -137,9 +134,9 @@ export class Vectors {
       },
     ]);
     // Numbers are given out under the lock of the space: who reads on from the last one that it knows misses none.
-    await this.#store.writing(
+    await this.store.writing(
       names.map(({ name }) => name),
-      ({ inside }) => putVectors(this.#store, inside, new Map(given)),
+      ({ inside }) => putVectors(this.store, inside, new Map(given)),
     );
   }
 
@@ -161,7 +158,7 @@ export class Vectors {
 
   /** Leases the next events without a vector to this process. Looks at a part of all events, up to `reached`. */
   async #claim(model: string, behind: number, count: number) {
-    const { db, forms, sealed } = this.#store;
+    const { db, forms, sealed } = this.store;
     const now = forms.time(db.now);
     return db.transaction(
       async (inside) => {
@@ -223,7 +220,7 @@ export class Vectors {
   }
 
   async #readOn(space: string, model: string, words: number): Promise<Read | undefined> {
-    const { db, sealed } = this.#store;
+    const { db, sealed } = this.store;
     for (;;) {
       const known = this.#spaces.get(space);
       const last = known === undefined ? 0 : this.#cache.of(`${known} ${model}`, words).last;
@@ -273,14 +270,12 @@ const POOL = 200;
 
 /** The sign patterns of a space and model that have been read so far. */
 export class CachedSigns {
-  readonly #words: number;
   readonly #rows: number[] = [];
   #signs: Uint32Array;
   #last = 0;
 
   /** @param words the length of a pattern in 32-bit words */
-  constructor(words: number) {
-    this.#words = words;
+  constructor(private readonly words: number) {
     this.#signs = new Uint32Array(words * 64);
   }
 
@@ -296,7 +291,7 @@ export class CachedSigns {
   /** @param pattern of another length: the vector has another number of dimensions, or there is none */
   add(number: number, row: number, pattern: Uint8Array): void {
     this.#last = number;
-    const words = this.#words;
+    const words = this.words;
     if (pattern.byteLength !== words * 4) return;
     const at = this.#rows.length * words;
     if (at + words > this.#signs.length) {

@@ -21,7 +21,6 @@ export interface BlockCounter {
 export class CitedText {
   readonly #marks: CitationMarks;
   readonly #splits: boolean;
-  readonly #blocks: BlockCounter;
   #index: number;
   /** UTF-16 units in this block so far. */
   #length = 0;
@@ -30,11 +29,10 @@ export class CitedText {
   constructor(
     client: ProtocolName,
     source: (n: number) => NumberedSource | undefined,
-    blocks: BlockCounter,
+    private readonly blocks: BlockCounter,
   ) {
     this.#marks = new CitationMarks(source);
     this.#splits = client === 'anthropic-messages';
-    this.#blocks = blocks;
     this.#index = blocks.take();
   }
 
@@ -68,7 +66,7 @@ export class CitedText {
     if (text === '') return;
     if (this.#cited) {
       events.push({ type: 'block-stop', index: this.#index });
-      this.#index = this.#blocks.take();
+      this.#index = this.blocks.take();
       this.#cited = false;
       this.#length = 0;
       events.push(this.start());
@@ -143,14 +141,11 @@ const NO_BLANK_BEFORE = /^(?:[\s.,;:!?)\]}。，；：！？）】[【]|$)/;
  * Other marks without a known source are dropped.
  */
 export class CitationMarks {
-  readonly #source: (n: number) => NumberedSource | undefined;
   #held = '';
   /** The backticks that opened the current code, '' outside of code. */
   #code = '';
 
-  constructor(source: (n: number) => NumberedSource | undefined) {
-    this.#source = source;
-  }
+  constructor(private readonly source: (n: number) => NumberedSource | undefined) {}
 
   push(text: string): readonly CitedTextPiece[] {
     const pieces: CitedTextPiece[] = [];
@@ -239,7 +234,7 @@ export class CitationMarks {
   #cited(numbers: string): readonly NumberedSource[] {
     const sources: NumberedSource[] = [];
     for (const number of numbers.split(/[,，、]/)) {
-      const source = this.#source(Number(number.trim()));
+      const source = this.source(Number(number.trim()));
       if (source !== undefined && !sources.includes(source)) sources.push(source);
     }
     return sources;

@@ -120,16 +120,13 @@ function pairGroup({ calls, results }: IdGroup): void {
 
 /** Results in order; skips those that are paired already. */
 class ResultQueue {
-  readonly #results: readonly IndexedResult[];
   #at = 0;
 
-  constructor(results: readonly IndexedResult[]) {
-    this.#results = results;
-  }
+  constructor(private readonly results: readonly IndexedResult[]) {}
 
   next(): IndexedResult | undefined {
-    while (this.#results[this.#at]?.call !== undefined) this.#at++;
-    return this.#results[this.#at];
+    while (this.results[this.#at]?.call !== undefined) this.#at++;
+    return this.results[this.#at];
   }
 }
 

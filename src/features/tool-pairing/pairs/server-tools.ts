@@ -178,7 +178,6 @@ function resultTypesOf(call: ToolCallBlock): readonly string[] {
 
 /** Finds the results of server tools that are not paired yet. */
 class ServerResults {
-  readonly #edges: readonly number[];
   readonly #ids = new Set<string>();
   /** By run, id and type, in order. */
   readonly #lists = new Map<
@@ -190,10 +189,9 @@ class ServerResults {
 
   constructor(
     turns: readonly Turn[],
-    edges: readonly number[],
+    private readonly edges: readonly number[],
     results: readonly PositionedBlock<ToolResultBlock>[],
   ) {
-    this.#edges = edges;
     const stops = new Array<number>(turns.length + 1).fill(turns.length);
     for (let i = turns.length - 1; i >= 0; i--) {
       const { role, blocks } = turns[i]!;
@@ -226,13 +224,13 @@ class ServerResults {
    * client tools continues once their results are there.
    */
   find(call: PositionedBlock<ToolCallBlock>): PositionedBlock<ToolResultBlock> | undefined {
-    const edge = this.#edges[call.turn]!;
+    const edge = this.edges[call.turn]!;
     return this.#first(edge, call.block) ?? this.#first(this.#stops[call.turn]!, call.block);
   }
 
   /** Marks a result as used: the next call of its id gets the next one. */
   take(call: PositionedBlock<ToolCallBlock>, answer: PositionedBlock<ToolResultBlock>): void {
-    const key = listKey(this.#edges[answer.turn]!, call.block.id, wireTypeOf(answer.block));
+    const key = listKey(this.edges[answer.turn]!, call.block.id, wireTypeOf(answer.block));
     this.#lists.get(key)!.at++;
   }
 

@@ -37,19 +37,16 @@ export function* writeBack(plan: WriteBackPlan): Steps<readonly Turn[]> {
 
 class HistoryWriter {
   readonly out: Turn[] = [];
-  readonly #plan: WriteBackPlan;
   /** Calls of the last assistant turn, whose results the next input holds. */
   #open: IndexedCall[] = [];
   /** Stray results found inside the assistant turn, as user text. */
   #strays: Block[] = [];
 
-  constructor(plan: WriteBackPlan) {
-    this.#plan = plan;
-  }
+  constructor(private readonly plan: WriteBackPlan) {}
 
   /** Writes an assistant run as one turn, or as several with the inline results between them. */
   assistant(run: TurnRun): void {
-    const { turns, table, rules } = this.#plan;
+    const { turns, table, rules } = this.plan;
     let pieces: TurnPiece[] = [];
     let calls = new Set<IndexedCall>();
     /** The model has read a result, so what follows belongs to its next turn. */
@@ -100,7 +97,7 @@ class HistoryWriter {
 
   /** Writes an input run: the results of the preceding calls first, then the rest. */
   input(run: TurnRun): void {
-    const { rules } = this.#plan;
+    const { rules } = this.plan;
     const pieces = this.#inputPieces(run);
     const wanted = this.#open.filter(
       (call) => rules.results === 'lead' || !this.#staysInPlace(call),
@@ -134,7 +131,7 @@ class HistoryWriter {
 
   /** Writes results where no input follows. */
   answer(): void {
-    const { rules } = this.#plan;
+    const { rules } = this.plan;
     const wanted = this.#open.filter(
       (call) => rules.results === 'lead' || !this.#staysInPlace(call),
     );
@@ -157,12 +154,12 @@ class HistoryWriter {
 
   /** A turn that came from this history's wire, used to mark new turns. */
   #wireSample(): Turn | undefined {
-    return this.#plan.rules.sameProtocol ? this.#plan.turns[0] : undefined;
+    return this.plan.rules.sameProtocol ? this.plan.turns[0] : undefined;
   }
 
   #close(pieces: TurnPiece[], calls: ReadonlySet<IndexedCall>): void {
     this.#open = [...calls];
-    if (!this.#plan.rules.callsLast) {
+    if (!this.plan.rules.callsLast) {
       this.#emitAll(pieces);
       return;
     }
@@ -183,12 +180,12 @@ class HistoryWriter {
   }
 
   #isCall(block: Block): boolean {
-    return this.#plan.table.callOf.has(sourceOf(this.#originals, block));
+    return this.plan.table.callOf.has(sourceOf(this.#originals, block));
   }
 
   /** The call with its new id. */
   #callAsSent(call: IndexedCall): Block {
-    const id = this.#plan.ids.get(call);
+    const id = this.plan.ids.get(call);
     if (id === undefined) return call.block;
     const block = editNode(call.block, { id });
     this.#originals.set(block, call.block);
@@ -198,9 +195,9 @@ class HistoryWriter {
   /** The result with the id and kind of its call. */
   #resultAsSent(result: IndexedResult): ToolResultBlock {
     const call = result.call!;
-    const callId = this.#plan.ids.get(call) ?? call.block.id;
+    const callId = this.plan.ids.get(call) ?? call.block.id;
     const { block } = result;
-    const kind = this.#plan.rules.protocol === 'openai-responses' ? call.block.kind : block.kind;
+    const kind = this.plan.rules.protocol === 'openai-responses' ? call.block.kind : block.kind;
     if (block.callId === callId && block.kind === kind) return block;
     const fitted = editNode(block, { callId, kind });
     this.#originals.set(fitted, block);
@@ -215,7 +212,7 @@ class HistoryWriter {
 
   /** The run's turns without results of other turns' calls, and with stray results as text. */
   #inputPieces(run: TurnRun): TurnPiece[] {
-    const { turns, table, rules } = this.#plan;
+    const { turns, table, rules } = this.plan;
     const open = new Set(this.#open);
     const pieces: TurnPiece[] = [];
     for (let i = run.from; i < run.to; i++) {
@@ -243,8 +240,8 @@ class HistoryWriter {
 
   /** Do exactly the results of the open calls come first? */
   #resultsLead(pieces: readonly TurnPiece[]): boolean {
-    const { rules } = this.#plan;
-    const { resultOf } = this.#plan.table;
+    const { rules } = this.plan;
+    const { resultOf } = this.plan.table;
     const due = new Set(this.#open);
     // Chat templates that ignore ids pair by order.
     const ordered = rules.protocol === 'openai-chat';
@@ -269,7 +266,7 @@ class HistoryWriter {
 
   /** Joins neighbours if any of them changed, because older deployments require roles to alternate. */
   #joinPieces(pieces: TurnPiece[]): TurnPiece[] {
-    const isOwn = ({ host }: TurnPiece) => host === undefined || !isAside(host, this.#plan.rules);
+    const isOwn = ({ host }: TurnPiece) => host === undefined || !isAside(host, this.plan.rules);
     const own = pieces.filter(isOwn);
     const [first] = own;
     if (first === undefined || own.length < 2 || own.every(isUnchanged)) return pieces;
@@ -280,9 +277,9 @@ class HistoryWriter {
   /** Calls whose results already come first in the input. */
   #callsAnsweredFirst(pieces: readonly TurnPiece[]): readonly IndexedCall[] {
     const blocks = pieces
-      .filter(({ host }) => host === undefined || !isAside(host, this.#plan.rules))
+      .filter(({ host }) => host === undefined || !isAside(host, this.plan.rules))
       .flatMap((piece) => piece.blocks);
-    const { resultOf } = this.#plan.table;
+    const { resultOf } = this.plan.table;
     return blocks
       .slice(0, countLeadingResults(blocks))
       .flatMap((block) => resultOf.get(sourceOf(this.#originals, block))?.call ?? []);
@@ -290,7 +287,7 @@ class HistoryWriter {
 
   /** Those of these calls whose results are already in their final position. Chat also requires the order of the calls. */
   #alreadyPlaced(ahead: readonly IndexedCall[]): readonly IndexedCall[] {
-    return this.#plan.rules.protocol === 'openai-chat'
+    return this.plan.rules.protocol === 'openai-chat'
       ? ahead.filter((call, at) => call === this.#open[at])
       : ahead;
   }
@@ -301,8 +298,8 @@ class HistoryWriter {
     run: TurnRun | undefined,
     placed: ReadonlySet<IndexedCall>,
   ): { block: Block; alone?: Turn }[] {
-    const { notes, ids } = this.#plan;
-    const at = `${this.#plan.rules.where}/${this.out.length}`;
+    const { notes, ids } = this.plan;
+    const at = `${this.plan.rules.where}/${this.out.length}`;
     return calls.map((call) => {
       const { result } = call;
       if (result === undefined) {
@@ -319,10 +316,10 @@ class HistoryWriter {
   }
 
   #strayBlocks(result: IndexedResult): readonly Block[] {
-    const { notes } = this.#plan;
+    const { notes } = this.plan;
     const { block } = result;
     const twin = this.#twins().get(block.callId);
-    const at = `${this.#plan.rules.where}/${this.out.length}`;
+    const at = `${this.plan.rules.where}/${this.out.length}`;
     // A later result is no twin: this one was already sent as text by then.
     if (twin !== undefined && twin.run <= result.run + 1 && this.#sameContent(twin.block, block)) {
       notes.add('duplicate_tool_result_removed', at, block.callId);
@@ -339,7 +336,7 @@ class HistoryWriter {
   #twins(): ReadonlyMap<string, IndexedResult> {
     if (this.#twinOf === undefined) {
       this.#twinOf = new Map();
-      for (const result of this.#plan.table.results) {
+      for (const result of this.plan.table.results) {
         const { callId } = result.block;
         if (result.call !== undefined && !this.#twinOf.has(callId))
           this.#twinOf.set(callId, result);
@@ -374,7 +371,7 @@ class HistoryWriter {
     results: readonly { block: Block }[],
     strays: readonly Block[],
   ): void {
-    const { rules } = this.#plan;
+    const { rules } = this.plan;
     const lead = results.map(({ block }) => block);
     const others = pieces.filter((p) => p.host === undefined || !isAside(p.host, rules));
     const first = others[0];
@@ -398,7 +395,7 @@ class HistoryWriter {
       else if (blocks.length === 0) {
         // The turn keeps its place, empty; `fillEmpty` puts text into a Messages turn that stands alone.
         const stays =
-          this.#plan.rules.sameProtocol && this.#plan.rules.resultsShareTurns && !piece.rest;
+          this.plan.rules.sameProtocol && this.plan.rules.resultsShareTurns && !piece.rest;
         if (stays && host !== undefined) this.out.push(editNode(host, { blocks }));
       } else if (host === undefined) this.out.push({ role, blocks });
       else if (piece.rest) this.out.push(newTurn(host, 'assistant', blocks));

@@ -36,17 +36,16 @@ export class McpServer {
   tools: readonly McpTool[] = [];
   /** A first start has been tried, with or without success. */
   attempted = false;
-  readonly #options: McpServerOptions;
-  readonly #context: McpServerContext;
   readonly #now: () => number;
   readonly #ending = new AbortController();
   #state: ServerState = { kind: 'idle' };
   #failures = 0;
 
-  constructor(options: McpServerOptions, context: McpServerContext) {
+  constructor(
+    private readonly options: McpServerOptions,
+    private readonly context: McpServerContext,
+  ) {
     this.name = options.name;
-    this.#options = options;
-    this.#context = context;
     this.#now = context.now ?? (() => performance.now());
   }
 
@@ -123,8 +122,8 @@ export class McpServer {
   }
 
   async #open(): Promise<McpSession> {
-    const { dial } = this.#context;
-    const timeout = AbortSignal.timeout(this.#options.timeoutMs);
+    const { dial } = this.context;
+    const timeout = AbortSignal.timeout(this.options.timeoutMs);
     const signal = AbortSignal.any([this.#ending.signal, timeout]);
     let own: McpSession | undefined;
     let over = false;
@@ -144,7 +143,7 @@ export class McpServer {
       onStderrLine: (line: string) => this.#log('stderr', { line }),
     };
     try {
-      own = await dial(this.#options, listeners, signal);
+      own = await dial(this.options, listeners, signal);
       const found = await own.list();
       if (over) throw new Error('it ended right away');
       if (this.#ending.signal.aborted) throw this.#ending.signal.reason;
@@ -185,7 +184,7 @@ export class McpServer {
   #adopt(found: readonly McpTool[]): void {
     if (JSON.stringify(found) === JSON.stringify(this.tools)) return;
     this.tools = found;
-    this.#context.onTools();
+    this.context.onTools();
   }
 
   #fail(why: string): void {
@@ -208,7 +207,7 @@ export class McpServer {
   }
 
   #log(event: string, fields: JsonObject): void {
-    this.#context.log(`mcp.${event}`, { server: this.name, ...fields });
+    this.context.log(`mcp.${event}`, { server: this.name, ...fields });
   }
 }
 

@@ -29,20 +29,17 @@ export class GuardedStdio implements Transport {
   onclose?: () => void;
   onerror?: (error: Error) => void;
   onmessage?: Transport['onmessage'];
-  readonly #options: GuardedStdioOptions;
   #guard: ChildProcess | undefined;
   #exited: Promise<void> = Promise.resolve();
   /** The pieces of an unfinished line. */
   #pieces: Buffer[] = [];
   #size = 0;
 
-  constructor(options: GuardedStdioOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: GuardedStdioOptions) {}
 
   /** @throws Error when the program cannot be started */
   start(): Promise<void> {
-    const { program, guardEnv, onStderrLine } = this.#options;
+    const { program, guardEnv, onStderrLine } = this.options;
     const [command = '', ...args] = ownProgram(GUARD);
     const guard = spawn(command, args, {
       stdio: ['pipe', 'pipe', 'pipe', 'pipe'],
@@ -135,7 +132,7 @@ export class GuardedStdio implements Transport {
   #message(line: string): void {
     if (line.trim() === '') return;
     try {
-      this.onmessage?.(this.#options.read(JSON.parse(line)));
+      this.onmessage?.(this.options.read(JSON.parse(line)));
     } catch (thrown) {
       this.onerror?.(thrown instanceof Error ? thrown : new Error(String(thrown)));
     }

@@ -112,8 +112,6 @@ const MARKS: Readonly<Record<string, InlineMark>> = {
 class MarkdownBuilder {
   title = '';
   scripts = false;
-  readonly #contentElement: string | undefined;
-  readonly #url: string;
   #base: string;
   #main = new MarkdownWriter();
   #writer = this.#main;
@@ -131,10 +129,11 @@ class MarkdownBuilder {
   #tables: OpenTable[] = [];
   #lists: { counter: number | undefined }[] = [];
 
-  constructor(url: string, contentElement: string | undefined) {
-    this.#url = url;
+  constructor(
+    private readonly url: string,
+    private readonly contentElement: string | undefined,
+  ) {
     this.#base = url;
-    this.#contentElement = contentElement;
   }
 
   /** Characters so far, including held text. */
@@ -166,7 +165,7 @@ class MarkdownBuilder {
   }
 
   get #inScope(): boolean {
-    return this.#contentElement === undefined || this.#contentDepth > 0;
+    return this.contentElement === undefined || this.#contentDepth > 0;
   }
 
   #raw(name: string, text: string): void {
@@ -291,7 +290,7 @@ class MarkdownBuilder {
 
   #void(name: string, attributes: Attributes): void {
     if (name === 'base') {
-      const found = absoluteUrl(attributes.get('href'), this.#url);
+      const found = absoluteUrl(attributes.get('href'), this.url);
       if (found !== undefined) this.#base = found;
     }
     if (!this.#inScope) return;
@@ -315,7 +314,7 @@ class MarkdownBuilder {
 
   /** Writes the start of an element; returns what to do at its end. */
   #opened(name: string, attributes: Attributes): (() => void) | undefined {
-    if (name === this.#contentElement) {
+    if (name === this.contentElement) {
       this.#contentDepth++;
       return () => {
         this.#writer.break(2);

@@ -36,12 +36,9 @@ const ATTRIBUTE_END = /[\s/>=]/g;
  * @see https://html.spec.whatwg.org/multipage/parsing.html#tokenization
  */
 export class HtmlTokens {
-  readonly #html: string;
   #at = 0;
 
-  constructor(html: string) {
-    this.#html = html;
-  }
+  constructor(private readonly html: string) {}
 
   /** Characters read so far. */
   get at(): number {
@@ -49,9 +46,9 @@ export class HtmlTokens {
   }
 
   next(): HtmlToken | undefined {
-    while (this.#at < this.#html.length) {
+    while (this.#at < this.html.length) {
       TAG_HERE.lastIndex = this.#at;
-      const token = TAG_HERE.test(this.#html) ? this.#markup() : this.#text();
+      const token = TAG_HERE.test(this.html) ? this.#markup() : this.#text();
       if (token !== undefined) return token;
     }
     return undefined;
@@ -60,7 +57,7 @@ export class HtmlTokens {
   #text(): HtmlToken {
     const from = this.#at;
     // Searches only within one piece: repeated searches for the same far tag would not be linear.
-    const window = this.#html.slice(from, from + PIECE + 1);
+    const window = this.html.slice(from, from + PIECE + 1);
     TAG.lastIndex = 0;
     const tag = TAG.exec(window);
     const text = window.slice(0, tag?.index ?? PIECE);
@@ -69,7 +66,7 @@ export class HtmlTokens {
   }
 
   #markup(): HtmlToken | undefined {
-    const html = this.#html;
+    const html = this.html;
     const second = html[this.#at + 1]!;
     if (second === '!' || second === '?') return this.#skip();
     if (second !== '/') return this.#open();
@@ -81,19 +78,19 @@ export class HtmlTokens {
 
   /** Skips comments, doctypes and instructions. */
   #skip(): undefined {
-    this.#skipPast(this.#html.startsWith('<!--', this.#at) ? '-->' : '>');
+    this.#skipPast(this.html.startsWith('<!--', this.#at) ? '-->' : '>');
   }
 
   #skipPast(mark: string): void {
-    const end = this.#html.indexOf(mark, this.#at);
-    this.#at = end < 0 ? this.#html.length : end + mark.length;
+    const end = this.html.indexOf(mark, this.#at);
+    this.#at = end < 0 ? this.html.length : end + mark.length;
   }
 
   #name(from: number): string {
     NAME_END.lastIndex = from;
-    const end = NAME_END.exec(this.#html)?.index ?? this.#html.length;
+    const end = NAME_END.exec(this.html)?.index ?? this.html.length;
     this.#at = end;
-    return this.#html.slice(from, Math.min(end, from + MAX_NAME)).toLowerCase();
+    return this.html.slice(from, Math.min(end, from + MAX_NAME)).toLowerCase();
   }
 
   #open(): HtmlToken | undefined {
@@ -103,14 +100,14 @@ export class HtmlTokens {
     const from = this.#at;
     const close = new RegExp(`</${name}(?=[\\s/>])`, 'gi');
     close.lastIndex = from;
-    const end = close.exec(this.#html)?.index ?? this.#html.length;
+    const end = close.exec(this.html)?.index ?? this.html.length;
     this.#at = end;
-    if (end < this.#html.length) this.#skipPast('>');
-    return { type: 'raw', name, text: this.#html.slice(from, Math.min(end, from + PIECE)) };
+    if (end < this.html.length) this.#skipPast('>');
+    return { type: 'raw', name, text: this.html.slice(from, Math.min(end, from + PIECE)) };
   }
 
   #attributes(): Attributes {
-    const html = this.#html;
+    const html = this.html;
     const found = new Map<string, string>();
     for (const most = this.#at + MAX_TAG; ; ) {
       if (this.#at > most) {
@@ -136,7 +133,7 @@ export class HtmlTokens {
 
   /** The value after "=", which may have blanks around it. */
   #value(): string {
-    const html = this.#html;
+    const html = this.html;
     const most = Math.min(html.length, this.#at + MAX_TAG);
     let at = this.#at;
     while (at < most && /\s/.test(html[at]!)) at++;
