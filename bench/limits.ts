@@ -3,7 +3,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KeptLimits } from '../src/limits/kept-limits.ts';
+import { KeptLimits } from '../src/limits/open-limits.ts';
 import type { Limit } from '../src/limits/limits.ts';
 
 const KEYS = 20_000;

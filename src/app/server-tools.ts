@@ -15,13 +15,11 @@ import type { ServerTool } from '../features/server-tools/tool.ts';
 import { httpTool } from '../features/server-tools/tools/http/index.ts';
 import { mcpTools } from '../features/server-tools/tools/mcp/index.ts';
 import { webFetchTool } from '../features/server-tools/tools/web-fetch/index.ts';
-import {
-  answerCodexSearch,
-  readCodexSearch,
-} from '../features/server-tools/tools/web-search/codex-search.ts';
 import { webSearch } from '../features/server-tools/tools/web-search/index.ts';
 import {
+  answerCodexSearch,
   modelAnswer,
+  readCodexSearch,
   searchConversation,
 } from '../features/server-tools/tools/web-search/model-search.ts';
 import type { Principal } from '../keys/principal.ts';

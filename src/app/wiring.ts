@@ -3,8 +3,8 @@
 import { join, resolve } from 'node:path';
 import type { AdminOptions } from '../admin/plugin.ts';
 import type { Codec, EmbedMethod } from '../codecs/codec.ts';
-import { codexModels } from '../codecs/openai-responses/codex-models.ts';
 import { openaiResponses } from '../codecs/openai-responses/index.ts';
+import { codexModels } from '../codecs/openai-responses/plugin.ts';
 import type { Asked } from '../codecs/serve.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';

@@ -255,3 +255,24 @@ export function isAnswer(event: StreamEvent, open: BlockHead['type'] | undefined
 
 /** Audio of Chat, whose text stands beside it and in no block. */
 const isSpoken = (event: StreamEvent): boolean => event.type === 'opaque' && event.name === 'audio';
+
+/** The object inside a frame: `{event, id, name, arguments | result, duration_ms}`. */
+export function toolEventWire(event: ToolEvent): JsonObject {
+  const { event: kind, id, name } = event;
+  if (kind === 'tool_call') return { event: kind, id, name, arguments: event.arguments ?? {} };
+  return {
+    event: kind,
+    id,
+    name,
+    result: event.result ?? null,
+    ...(event.failed === true ? { failed: true } : {}),
+    duration_ms: event.durationMs ?? 0,
+  };
+}
+
+/** The members that report all tool events in a whole reply; none if there were no events. */
+export function toolEventMembers({ toolEvents }: Reply): JsonObject {
+  return toolEvents === undefined || toolEvents.length === 0
+    ? {}
+    : { hopgate: { tool_events: toolEvents.map(toolEventWire) } };
+}

@@ -233,34 +233,47 @@ const decisionWithoutRule = (
 /** The decision of a rule. Its reason is computed when it is read, which an ordinary request never does. */
 class RuleDecision {
   readonly ok = true;
+  readonly targets: readonly RoutedTarget[];
+  readonly #rule: Rule;
+  readonly #index: number;
+  readonly #request: RouteRequest;
+  readonly #aliases: readonly string[];
+  readonly #table: RoutingTable;
 
   constructor(
-    private readonly rule: Rule,
-    private readonly index: number,
-    readonly targets: readonly RoutedTarget[],
-    private readonly request: RouteRequest,
-    private readonly aliases: readonly string[],
-    private readonly table: RoutingTable,
-  ) {}
+    rule: Rule,
+    index: number,
+    targets: readonly RoutedTarget[],
+    request: RouteRequest,
+    aliases: readonly string[],
+    table: RoutingTable,
+  ) {
+    this.targets = targets;
+    this.#rule = rule;
+    this.#index = index;
+    this.#request = request;
+    this.#aliases = aliases;
+    this.#table = table;
+  }
 
   get routeName(): string {
-    return this.rule.config.name;
+    return this.#rule.config.name;
   }
 
   get equals(): number {
-    return this.rule.equals;
+    return this.#rule.equals;
   }
 
   get reason(): RouteReason {
-    const request = this.request;
-    const { config, conditions } = this.rule;
+    const request = this.#request;
+    const { config, conditions } = this.#rule;
     return {
       kind: 'rule',
       name: config.name,
-      index: this.index,
+      index: this.#index,
       matched: conditions.map(({ key, wanted, got }) => `${key} ${wanted} = ${got(request)}`),
-      aliases: this.aliases,
-      ...categoryOf(conditions, this.table, request),
+      aliases: this.#aliases,
+      ...categoryOf(conditions, this.#table, request),
     };
   }
 }

@@ -6,8 +6,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { MediaBlock } from '../../src/conversation/types.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { imageHeader } from '../../src/lib/bytes/image-header.ts';
-import { requestFacts } from '../../src/routing/facts.ts';
-import { estimateMedia } from '../../src/routing/media-tokens.ts';
+import { estimateMedia, requestFacts } from '../../src/routing/facts.ts';
 
 function png(width: number, height: number): string {
   const head = Buffer.alloc(64);

@@ -1,7 +1,7 @@
 /** Limits of one process for tests, which answer at once: a request on its own machine never waits for an admission. */
 
-import { KeptLimits } from '../../src/limits/kept-limits.ts';
 import type { Admission, Charge, Limit, LimitUsage } from '../../src/limits/limits.ts';
+import { KeptLimits } from '../../src/limits/open-limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 
 function atOnce<T>(value: T | Promise<T>): T {

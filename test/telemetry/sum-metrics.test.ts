@@ -2,8 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import { createGatewayMetrics } from '../../src/telemetry/gateway-metrics.ts';
-import { createRegistry } from '../../src/telemetry/metrics.ts';
-import { sumMetrics } from '../../src/telemetry/sum-metrics.ts';
+import { createRegistry, sumMetrics } from '../../src/telemetry/metrics.ts';
 
 function text(hits: Record<string, number>, open: number, seconds: number): string {
   const registry = createRegistry();

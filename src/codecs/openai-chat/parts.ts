@@ -1,9 +1,7 @@
 /** Decodes and encodes content parts of Chat messages: text, media, annotations and sources. */
 
-import { invalid } from '../../conversation/errors.ts';
-import { fileName } from '../../conversation/file-name.ts';
-import { kindOfData, sourceOfUrl, urlOfSource } from '../../conversation/media-source.ts';
-import { wrongType } from '../../conversation/parameter-errors.ts';
+import { invalid, wrongType } from '../../conversation/errors.ts';
+import { fileName, kindOfData, sourceOfUrl, urlOfSource } from '../../conversation/media-source.ts';
 import { openSeal } from '../../conversation/seal.ts';
 import type {
   Block,

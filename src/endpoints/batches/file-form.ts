@@ -1,7 +1,6 @@
 /** A form with a file for a vendor to keep, and the same form with other names of models in a file of requests. */
 
-import { invalid } from '../../conversation/errors.ts';
-import { missing } from '../../conversation/parameter-errors.ts';
+import { invalid, missing } from '../../conversation/errors.ts';
 import type { FormSource } from '../../gateway/types.ts';
 import type { RequestStream } from '../../upstream/transport.ts';
 import { boundaryOf, FormParser } from '../form/parser.ts';

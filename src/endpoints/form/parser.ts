@@ -1,7 +1,6 @@
 /** Reads a multipart form as it comes, byte by byte where it must: its fields, and where the model's name stands. */
 
-import { type GatewayError, invalid } from '../../conversation/errors.ts';
-import { missing } from '../../conversation/parameter-errors.ts';
+import { type GatewayError, invalid, missing } from '../../conversation/errors.ts';
 import { checkedModel } from '../../gateway/client-request.ts';
 import { percentDecoded, printableLine } from '../../lib/text/printable-text.ts';
 

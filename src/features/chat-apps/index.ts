@@ -7,13 +7,12 @@ import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 import type { Feature } from '../feature.ts';
-import { capture } from './capture.ts';
+import { capture, turnQuery } from './capture.ts';
 import { chatFeature } from './chat-feature.ts';
 import { type Extension, type MemorySettings, readExtension } from './extension.ts';
 import { joinedExtension } from './headers.ts';
 import { type Locale, limitText, type Texts, textsOf } from './texts.ts';
 import { type ConversationTool, conversationTools, MENTION, MESSAGES, RECALL } from './tools.ts';
-import { turnQuery } from './turn-text.ts';
 
 export { joinedExtension, unknownHeaders } from './headers.ts';
 export type { Locale, Texts } from './texts.ts';

@@ -6,7 +6,7 @@ import {
   withFewerCacheMarks,
 } from '../../conversation/cache-marks.ts';
 import { withParts } from '../../conversation/edit.ts';
-import { sessionKey } from '../../conversation/session/session-key.ts';
+import { sessionKey } from '../../conversation/session/session-id.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { CacheMark, Conversation, ProtocolName, Turn } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';

@@ -15,7 +15,6 @@ import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue, WaitingResponses } from './response-queue.ts';
 import { FoundResponses, ResponseReads, responsesAway } from './response-reads.ts';
 import { type Named, ResponseTables } from './response-tables.ts';
-import { ResponseThreads } from './response-threads.ts';
 import {
   DEFAULT_LIMITS,
   type FoundResponse,
@@ -24,6 +23,7 @@ import {
   QueuedResponse,
   type ResponseLimits,
   type ResponseRow,
+  ResponseThreads,
   type RowKey,
   type StoredResponse,
 } from './stored-response.ts';

@@ -2,6 +2,8 @@
 
 import type { CountedBefore } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, parseJson, tryParse } from '../../lib/json/json.ts';
+import { NewestMap } from '../../lib/loop/newest-map.ts';
+import { secretBase36 } from '../../lib/text/ids.ts';
 import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
 
 /** One exchange of a conversation: the input of one request and its response. */
@@ -263,4 +265,22 @@ export function itemsById({
     if (typeof item.id === 'string' && item.id !== '') found.set(item.id, item);
   }
   return found;
+}
+
+const MAX_THREADS = 10_000;
+
+export class ResponseThreads {
+  /** By the key of a response. */
+  readonly #threads = new NewestMap<string, string>(MAX_THREADS);
+
+  learn({ owner, id, thread }: FoundResponse): void {
+    this.#threads.set(keyOf({ owner, id }), thread);
+  }
+
+  /** A new conversation where it is not known which one the response continues. */
+  of({ owner, id, previous }: Pick<StoredResponse, 'owner' | 'id' | 'previous'>): string {
+    const known = this.#threads.get(keyOf({ owner, id }));
+    if (known !== undefined || previous === undefined) return known ?? secretBase36(20);
+    return this.#threads.get(keyOf({ owner, id: previous })) ?? secretBase36(20);
+  }
 }

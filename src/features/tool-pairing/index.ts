@@ -8,7 +8,7 @@ import type { Target } from '../../conversation/target.ts';
 import type { Conversation, Turn } from '../../conversation/types.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import type { Feature } from '../feature.ts';
-import { fillEmpty, trimPrefill } from './messages/empty-turns.ts';
+import { fillEmpty, trimPrefill } from './messages/blocks.ts';
 import { fitThinking, placeThinking } from './messages/thinking.ts';
 import { dropLoneReasoning } from './openai/responses-items.ts';
 import { paired } from './paired.ts';

@@ -7,7 +7,7 @@ import type {
   WorkerLimits,
 } from '../../limits/worker-channel.ts';
 import { event, type Log } from '../../telemetry/log.ts';
-import { sumMetrics } from '../../telemetry/sum-metrics.ts';
+import { sumMetrics } from '../../telemetry/metrics.ts';
 
 export interface WorkersOptions {
   readonly count: number;

@@ -1,8 +1,7 @@
 /** Reads a Chat Completions body into what the demo model looks at, or says what is wrong with it. */
 
 import { ownWords } from '../../conversation/agent-parts.ts';
-import { invalid } from '../../conversation/errors.ts';
-import { missing } from '../../conversation/parameter-errors.ts';
+import { invalid, missing } from '../../conversation/errors.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { listOf, text as textOf } from '../../lib/json/typed-reads.ts';
 

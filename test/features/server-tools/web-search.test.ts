@@ -4,17 +4,15 @@ import { describe, expect, test } from 'bun:test';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { ServerTool, ToolContext } from '../../../src/features/server-tools/tool.ts';
 import {
-  answerCodexSearch,
-  readCodexSearch,
-} from '../../../src/features/server-tools/tools/web-search/codex-search.ts';
-import {
   filterHits,
   liesUnder,
   webSearch,
 } from '../../../src/features/server-tools/tools/web-search/index.ts';
 import {
+  answerCodexSearch,
   modelAnswer,
   modelResults,
+  readCodexSearch,
   searchConversation,
 } from '../../../src/features/server-tools/tools/web-search/model-search.ts';
 import {

@@ -1,8 +1,7 @@
 /** Encodes a reply as a whole Messages message. */
 
-import type { Reply } from '../../../conversation/events.ts';
+import { type Reply, toolEventMembers } from '../../../conversation/events.ts';
 import type { Notes } from '../../../conversation/notes.ts';
-import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type {
   Block,
   ReasoningBlock,

@@ -1,15 +1,15 @@
 /** Encodes events as a Messages stream. Delta frames are built from fixed strings around the escaped text. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type {
-  BlockHead,
-  DeltaEvent,
-  FinishEvent,
-  StartEvent,
-  StreamEvent,
+import {
+  type BlockHead,
+  type DeltaEvent,
+  type FinishEvent,
+  type StartEvent,
+  type StreamEvent,
+  toolEventWire,
 } from '../../../conversation/events.ts';
 import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
-import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Sealed, ToolResultBlock } from '../../../conversation/types.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import { sseEvent } from '../../../lib/bytes/sse.ts';

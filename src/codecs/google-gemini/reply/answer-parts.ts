@@ -5,9 +5,17 @@ import { wrapSeal } from '../../../conversation/seal.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
-import { geminiNames } from '../names.ts';
 import { argumentsOf } from '../request/encode-parts.ts';
-import { compact, field, flag, newCallId, object, ownWire, PROTOCOL } from '../wire.ts';
+import {
+  compact,
+  field,
+  flag,
+  geminiNames,
+  newCallId,
+  object,
+  ownWire,
+  PROTOCOL,
+} from '../wire.ts';
 import { encodeGrounding, type PlacedCitation } from './grounding.ts';
 
 const NONE: readonly JsonObject[] = [];

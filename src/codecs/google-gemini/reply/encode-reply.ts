@@ -1,8 +1,7 @@
 /** Encodes a reply as a whole GenerateContentResponse. */
 
-import type { Reply } from '../../../conversation/events.ts';
+import { type Reply, toolEventMembers } from '../../../conversation/events.ts';
 import { replyEvents } from '../../../conversation/reply-builder.ts';
-import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 import { compact, object, PROTOCOL } from '../wire.ts';

@@ -5,8 +5,7 @@ import { type KnownNodes, KnownUnits } from '../../../conversation/session/known
 import type { Target } from '../../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { geminiNames } from '../names.ts';
-import { field, list, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
+import { field, geminiNames, list, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
 import {
   answerParts,
   inputParts,

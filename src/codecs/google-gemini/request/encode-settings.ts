@@ -13,8 +13,16 @@ import type {
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, putAll } from '../../../lib/json/json-members.ts';
-import { geminiNames } from '../names.ts';
-import { compact, field, object, PROTOCOL, snakeCase, spellingIn, without } from '../wire.ts';
+import {
+  compact,
+  field,
+  geminiNames,
+  object,
+  PROTOCOL,
+  snakeCase,
+  spellingIn,
+  without,
+} from '../wire.ts';
 import { CONFIG_KEYS, CONFIG_REST, TOP_KEYS } from './decode-settings.ts';
 import { reducedSchema } from './json-schema.ts';
 

@@ -14,10 +14,10 @@ import {
 } from '../../../conversation/tools/tool-names.ts';
 import type { Conversation, HostedTool, Tool } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { geminiNames } from '../names.ts';
 import {
   compact,
   field,
+  geminiNames,
   isOwn,
   object,
   ownResidue,

@@ -7,14 +7,13 @@ import type { Block, Sealed } from '../../../conversation/types.ts';
 import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
-import { geminiNames } from '../names.ts';
 import { inBandError } from '../reply/errors.ts';
-import { decodeLogprobs } from '../reply/logprobs.ts';
 import { AnswerCallIds } from '../request/call-ids.ts';
 import { otherBlock, sealOf } from '../request/decode-parts.ts';
 import {
   field,
   flag,
+  geminiNames,
   list,
   number,
   object,
@@ -350,3 +349,20 @@ const UTF8 = 0x80;
 const hasOtherLines = ({ event, bytes, from, to }: SseFrame): boolean =>
   event !== '' ||
   (to > from && bytes[from]! > SPACE && bytes[from]! < UTF8 && bytes[from] !== DATA);
+
+/** `logprobsResult` of a candidate (https://ai.google.dev/api/generate-content#LogprobsResult); []: it has none. */
+function decodeLogprobs(candidate: JsonObject): readonly Json[] {
+  const result = object(field(candidate, 'logprobsResult'));
+  if (result === undefined) return [];
+  const top = objects(field(result, 'topCandidates'));
+  return objects(field(result, 'chosenCandidates')).map((chosen, at) => ({
+    ...tokenOf(chosen),
+    top_logprobs: objects(top[at]?.candidates).map(tokenOf),
+  }));
+}
+
+function tokenOf(candidate: JsonObject): JsonObject {
+  const token = text(candidate.token) ?? '';
+  const logprob = number(field(candidate, 'logProbability')) ?? 0;
+  return { token, logprob, bytes: [...Buffer.from(token)] };
+}

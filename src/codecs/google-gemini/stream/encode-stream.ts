@@ -1,9 +1,13 @@
 /** Encodes events as Gemini chunks, in the form that the official SDKs read. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type { DeltaEvent, FinishEvent, StreamEvent } from '../../../conversation/events.ts';
+import {
+  type DeltaEvent,
+  type FinishEvent,
+  type StreamEvent,
+  toolEventWire,
+} from '../../../conversation/events.ts';
 import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
-import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Usage } from '../../../conversation/usage.ts';
 import { sseEvent } from '../../../lib/bytes/sse.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';

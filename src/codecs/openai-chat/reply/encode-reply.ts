@@ -1,7 +1,6 @@
 /** Encodes a reply as a whole chat completion. */
 
-import type { OpaqueEvent, Reply } from '../../../conversation/events.ts';
-import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
+import { type OpaqueEvent, type Reply, toolEventMembers } from '../../../conversation/events.ts';
 import type { Conversation, ReasoningBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';

@@ -1,7 +1,6 @@
 /** Tool declarations of a Chat request, decoded: functions, freeform tools, hosted tools and the legacy forms. */
 
-import { invalid } from '../../../conversation/errors.ts';
-import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
+import { invalid, missing, wrongType } from '../../../conversation/errors.ts';
 import type { FunctionTool, Tool, Wire } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { cacheOf } from '../parts.ts';

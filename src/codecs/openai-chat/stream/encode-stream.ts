@@ -1,15 +1,15 @@
 /** Encodes events as Chat Completions chunks, in the form that the official SDKs accumulate. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type {
-  BlockHead,
-  DeltaEvent,
-  StartEvent,
-  StreamEvent,
-  UsageEvent,
+import {
+  type BlockHead,
+  type DeltaEvent,
+  type StartEvent,
+  type StreamEvent,
+  toolEventWire,
+  type UsageEvent,
 } from '../../../conversation/events.ts';
 import type { FastEncoder, TextTemplate } from '../../../conversation/fast-text.ts';
-import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import type { Block, Citation, Sealed } from '../../../conversation/types.ts';
 import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';

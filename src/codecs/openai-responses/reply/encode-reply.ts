@@ -1,8 +1,7 @@
 /** Encodes a reply as a response object, the same one that a stream of this reply ends with. */
 
-import type { Reply, StreamEvent } from '../../../conversation/events.ts';
+import { type Reply, type StreamEvent, toolEventMembers } from '../../../conversation/events.ts';
 import { replyEvents } from '../../../conversation/reply-builder.ts';
-import { toolEventMembers } from '../../../conversation/tools/tool-events.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';

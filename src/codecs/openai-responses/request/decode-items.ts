@@ -1,7 +1,6 @@
 /** Decodes the input and output items of Responses: each item becomes one turn. */
 
-import { invalid } from '../../../conversation/errors.ts';
-import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
+import { invalid, missing, wrongType } from '../../../conversation/errors.ts';
 import { openSeal } from '../../../conversation/seal.ts';
 import type {
   Block,

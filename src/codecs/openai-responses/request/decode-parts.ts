@@ -1,8 +1,7 @@
 /** Decodes the content parts of messages and tool outputs. */
 
-import { invalid } from '../../../conversation/errors.ts';
+import { invalid, missing } from '../../../conversation/errors.ts';
 import { kindOfData, sourceOfUrl } from '../../../conversation/media-source.ts';
-import { missing } from '../../../conversation/parameter-errors.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';

@@ -1,7 +1,6 @@
 /** Decodes a Responses request body into a conversation, one turn for each input item. */
 
-import { invalid } from '../../../conversation/errors.ts';
-import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
+import { invalid, missing, wrongType } from '../../../conversation/errors.ts';
 import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';

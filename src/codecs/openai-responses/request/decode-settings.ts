@@ -1,6 +1,6 @@
 /** Decodes the settings of a Responses request. Types are checked; unknown fields go to `rest`. */
 
-import { wrongType } from '../../../conversation/parameter-errors.ts';
+import { wrongType } from '../../../conversation/errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { isObject } from '../../../lib/json/json.ts';

@@ -1,7 +1,6 @@
 /** Decodes tools and tool choices of a Responses request, namespaces and loaded tools included. */
 
-import { invalid } from '../../../conversation/errors.ts';
-import { missing, wrongType } from '../../../conversation/parameter-errors.ts';
+import { invalid, missing, wrongType } from '../../../conversation/errors.ts';
 import type {
   Conversation,
   CustomTool,

@@ -1,6 +1,6 @@
 /** Encodes blocks as content parts of a message or of a tool's output. */
 
-import { fileName } from '../../../conversation/file-name.ts';
+import { fileName } from '../../../conversation/media-source.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { KnownNodes } from '../../../conversation/session/known-nodes.ts';
 import type { Target } from '../../../conversation/target.ts';

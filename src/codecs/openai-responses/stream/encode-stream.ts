@@ -1,14 +1,14 @@
 /** Encodes events as a Responses stream: the response events around output items, one item after the other. */
 
 import type { GatewayError } from '../../../conversation/errors.ts';
-import type {
-  FinishReason,
-  OpaqueEvent,
-  StartEvent,
-  StreamEvent,
-  UsageEvent,
+import {
+  type FinishReason,
+  type OpaqueEvent,
+  type StartEvent,
+  type StreamEvent,
+  toolEventWire,
+  type UsageEvent,
 } from '../../../conversation/events.ts';
-import { toolEventWire } from '../../../conversation/tools/tool-events.ts';
 import { type SseFrame, sseComment } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
