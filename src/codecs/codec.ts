@@ -185,7 +185,6 @@ export interface Codec {
   decodeError(status: number, body: string, headers: ReadonlyHeaders): GatewayError;
   encodeError(error: GatewayError, requestId: string): HttpError;
 
-  /** Digests a whole reply. */
   digestReply(body: Json): Digest;
   /** Digests the first and last frames of a stream that was forwarded unchanged. */
   digestStream(frames: readonly SseFrame[]): Digest;

@@ -107,7 +107,6 @@ function withoutResidueMark<T extends Turn | Block | Tool>(node: T): T {
   return { ...node, residue: { ...residue, value: withoutCacheMark(residue.value) } };
 }
 
-/** The JSON of a node without its mark. */
 export function withoutCacheMark(value: JsonObject): Json {
   const { cache_control: _, ...rest } = value;
   return rest;

@@ -21,7 +21,6 @@ interface WireNode {
 /** How the codec of a protocol marks nodes with their JSON, and finds its own again. */
 export function wireNodes(protocol: ProtocolName) {
   return {
-    /** A JSON value as the `wire` of a node. */
     wireOf: (value: Json): Wire => ({ protocol, value }),
 
     /** The JSON of an unchanged node of this protocol, else undefined. */

@@ -1,7 +1,6 @@
 import { memberOf } from '../lib/json/json-members.ts';
 import type { MediaBlock, MediaSource } from './types.ts';
 
-/** The kind of media that a media type names. */
 export function mediaKind(mediaType: string): MediaBlock['media'] {
   const kind = mediaType.slice(0, Math.max(0, mediaType.indexOf('/')));
   return kind === 'image' || kind === 'audio' || kind === 'video' ? kind : 'document';

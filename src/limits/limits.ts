@@ -162,7 +162,6 @@ export interface Refusal {
   usages(count?: number): readonly LimitUsage[];
 }
 
-/** Usage of a limit now. */
 export interface LimitUsage {
   readonly limit: Limit;
   /** Units that are used or reserved in this period. */

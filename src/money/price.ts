@@ -16,7 +16,6 @@ export interface AppliedPrice {
   readonly json: string;
 }
 
-/** The service tier of batches. */
 export const BATCH_TIER = 'batch';
 /**
  * Where a price has no tier for them: half of it (https://platform.claude.com/docs/en/build-with-claude/batch-processing,

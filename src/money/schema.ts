@@ -174,7 +174,6 @@ export const spendSchema = (added: readonly Column[] = ADDED): SqlSchema => ({
   ],
 });
 
-/** Totals of one hour. */
 export interface HourTotals extends Sums {
   /** Milliseconds since 1970. */
   readonly start: number;
@@ -185,7 +184,6 @@ export interface HourTotals extends Sums {
   readonly target: string;
 }
 
-/** Totals of a session on one day. */
 export interface SessionTotals extends Sums {
   /** Milliseconds since 1970. */
   readonly start: number;

@@ -38,7 +38,6 @@ const MAX_LEARNED = 2000;
 /** The writer of a machine's rows holds this lock, together with the hash of the machine's name. */
 export const MACHINE_LOCK = 7_496_232;
 
-/** An entry of a journal of spend. */
 export type SpendEntry =
   /** A try has ended; `begun`: its number and time as one that runs. */
   | { readonly row: SpendRow; readonly begun?: readonly [n: number, at: number] }

@@ -78,7 +78,6 @@ export class RowTotals {
     this.#sum(own, row, sign);
   }
 
-  /** Adds groups of other totals. */
   addGroups(hours: Iterable<TotalsGroup>, sessions: Iterable<SessionGroup>): void {
     for (const one of hours) this.#merge(this.#hour(one.start, one), one);
     for (const one of sessions) this.#merge(this.#session(one), one);

@@ -5,7 +5,6 @@ import { createRegistry, type Histogram } from './metrics.ts';
 
 export type GatewayMetrics = ReturnType<typeof createGatewayMetrics>;
 
-/** The content type of the text exposition. */
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 // Models reason for minutes, so the buckets must separate two minutes from ten.

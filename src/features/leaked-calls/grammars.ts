@@ -64,7 +64,6 @@ export interface Lexicon {
   readonly nodes: boolean;
 }
 
-/** The key of a word in a lexicon. */
 export const keyOf = (setting: MarkupNotation, word: string): string => `${setting} ${word}`;
 
 export function lexicon(words: readonly MarkupWord[], nodes = false): Lexicon {

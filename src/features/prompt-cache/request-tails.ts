@@ -1,7 +1,6 @@
 /** The ends of earlier requests, by session and target: the vendor has cached the prompt up to there. */
 
-import type { Target } from '../../conversation/target.ts';
-import { targetName } from '../../conversation/target.ts';
+import { type Target, targetName } from '../../conversation/target.ts';
 import type { Block, Turn } from '../../conversation/types.ts';
 import { NewestMap } from '../../lib/loop/newest-map.ts';
 

@@ -5,8 +5,13 @@ import { limitParallel } from '../../lib/loop/limit-parallel.ts';
 import { maskLiterals } from '../../lib/text/secret-literals.ts';
 import type { ToolRun } from '../../samples/recording.ts';
 import type { OfferedTool } from './offer.ts';
-import type { ToolContext } from './tool.ts';
-import { failedOutcome, OUTCOME_UNKNOWN, ToolError, type ToolOutcome } from './tool.ts';
+import {
+  failedOutcome,
+  OUTCOME_UNKNOWN,
+  type ToolContext,
+  ToolError,
+  type ToolOutcome,
+} from './tool.ts';
 
 /** One call of a server tool as the model made it. */
 export interface ServerCall {

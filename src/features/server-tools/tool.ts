@@ -27,7 +27,6 @@ export interface ToolLimits {
 export interface ToolContext {
   /** Fires when the client goes away, or when the exchange or the tool runs out of time. */
   readonly signal: AbortSignal;
-  /** The id of the model's call. */
   readonly callId: string;
   /** The client's declaration of the hosted tool without type and name (`allowed_domains`, …); `{}` otherwise. */
   readonly options: JsonObject;

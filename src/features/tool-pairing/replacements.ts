@@ -61,7 +61,6 @@ export function blockText(block: Block): string {
   }
 }
 
-/** A result's content in a form that can be compared. */
 export const comparableContent = (result: ToolResultBlock): readonly unknown[] =>
   result.content.map((block) =>
     block.type === 'media' ? [block.media, block.source] : blockText(block),

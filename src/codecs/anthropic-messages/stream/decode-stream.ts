@@ -37,7 +37,6 @@ const ENDS: ReadonlySet<unknown> = new Set(['message_delta', 'message_stop']);
 /** Maximum characters that wait for the end of a call. */
 const MAX_HELD = 8 * 1024 * 1024;
 
-/** The state of the open block. */
 interface OpenBlock {
   readonly index: number;
   readonly wireIndex: number;

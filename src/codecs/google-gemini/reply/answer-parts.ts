@@ -220,7 +220,6 @@ export class AnswerParts {
 const signatureOf = (sealed: Sealed): string =>
   sealed.protocol === PROTOCOL ? sealed.value : Buffer.from(wrapSeal(sealed)).toString('base64');
 
-/** Did the client ask for thoughts (`includeThoughts`)? */
 function asksForThoughts({ request }: ClientContext): boolean {
   const value = request.origin?.protocol === PROTOCOL ? request.origin.value : undefined;
   if (value === undefined) return true;

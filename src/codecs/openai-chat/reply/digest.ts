@@ -2,8 +2,7 @@
 
 import { laterUsage, withServiceTier } from '../../../conversation/usage.ts';
 import type { SseFrame } from '../../../lib/bytes/sse.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { list, object, text } from '../wire.ts';
 import { inBandError, isSaid } from './errors.ts';

@@ -48,7 +48,6 @@ function namesOf(declared: JsonObject): ReadonlySet<string> | undefined {
   return names;
 }
 
-/** The fields that declare tools. */
 function toolFields(
   conversation: Conversation,
   target: Target,

@@ -2,8 +2,7 @@
 
 import { needles } from '../../../lib/bytes/bytes.ts';
 import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { Digest } from '../../codec.ts';
 import { object, objects, text } from '../wire.ts';
 import { decodeErrorEvent, vendorError } from './errors.ts';

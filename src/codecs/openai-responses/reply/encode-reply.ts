@@ -2,8 +2,7 @@
 
 import { type Reply, type StreamEvent, toolEventMembers } from '../../../conversation/events.ts';
 import { replyEvents } from '../../../conversation/reply-builder.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 import { ResponsesStreamEncoder } from '../stream/encode-stream.ts';
 import { ownWire } from '../wire.ts';

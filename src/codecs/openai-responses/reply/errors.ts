@@ -10,8 +10,7 @@ import {
   retryHintOf,
 } from '../../../conversation/http-error.ts';
 import type { ReadonlyHeaders } from '../../../lib/http/headers.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import {
   kindOfVendorError,
@@ -124,7 +123,6 @@ const TYPES_AND_CODES: Readonly<Record<ErrorKind, TypeAndCode>> = {
   internal: { type: 'server_error' },
 };
 
-/** The error object of a JSON answer. */
 function errorObject(error: GatewayError): JsonObject {
   const { type, code } = TYPES_AND_CODES[error.kind];
   return {

@@ -6,10 +6,8 @@ import type { JsonObject } from '../../../lib/json/json.ts';
 import { object, objects, text } from '../wire.ts';
 import { vendorError } from './errors.ts';
 
-/** Tool calls that a client has to answer. */
 const CLIENT_CALLS = ['function_call', 'custom_tool_call'];
 
-/** Must the client run this call? */
 export function isClientCall(item: JsonObject): boolean {
   if (item.type === 'tool_search_call') return item.execution !== 'server';
   return CLIENT_CALLS.includes(`${item.type}`);

@@ -10,8 +10,7 @@ import type {
   ToolKind,
   Turn,
 } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { object, objects, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodePart } from './decode-parts.ts';

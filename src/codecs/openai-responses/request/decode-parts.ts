@@ -3,8 +3,7 @@
 import { invalid, missing } from '../../../conversation/errors.ts';
 import { kindOfData, sourceOfUrl } from '../../../conversation/media-source.ts';
 import type { Block, Citation, MediaBlock, MediaSource } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { number, object, objects, text, wireOf } from '../wire.ts';
 
 /**

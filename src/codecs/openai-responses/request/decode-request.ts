@@ -3,8 +3,7 @@
 import { invalid, missing, wrongType } from '../../../conversation/errors.ts';
 import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
 import type { Block, Conversation, Tool, Turn } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { objects, PROTOCOL } from '../wire.ts';
 import { decodeInputItem } from './decode-items.ts';
 import { decodeSettings } from './decode-settings.ts';

@@ -2,8 +2,7 @@
 
 import { wrongType } from '../../../conversation/errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
 import { flag, list, number, object, text } from '../wire.ts';
 import { decodeToolChoice } from './decode-tools.ts';

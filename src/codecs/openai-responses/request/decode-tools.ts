@@ -9,8 +9,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { flag, object, objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
 
 /** The canonical name of a hosted tool of this wire type. */

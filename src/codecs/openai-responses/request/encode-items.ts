@@ -12,11 +12,9 @@ import type {
   ToolResultBlock,
   Turn,
 } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { callId, compact, ownResidue, ownWire, PROTOCOL } from '../wire.ts';
-import type { ItemContext } from './encode-parts.ts';
-import { encodePart, encodeParts, imageParts } from './encode-parts.ts';
+import { encodePart, encodeParts, type ItemContext, imageParts } from './encode-parts.ts';
 import { isInCallItem } from './hosted-result.ts';
 
 /** {@link encodeTurn}, as it was made before if it depends on the turn alone. */

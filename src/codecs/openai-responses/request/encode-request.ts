@@ -12,8 +12,7 @@ import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import { memberOf, put } from '../../../lib/json/json-members.ts';
 import { NAME_LIMIT, PROTOCOL } from '../wire.ts';
 import { knownItems, withoutLoneReasoning } from './encode-items.ts';
-import type { ItemContext } from './encode-parts.ts';
-import { encodeParts } from './encode-parts.ts';
+import { encodeParts, type ItemContext } from './encode-parts.ts';
 import { encodeSettings } from './encode-settings.ts';
 import { encodeTools } from './encode-tools.ts';
 

@@ -14,8 +14,7 @@ import type {
   ReasoningSettings,
   Settings,
 } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { putAll } from '../../../lib/json/json-members.ts';
 import { compact, objects, PROTOCOL } from '../wire.ts';
 import { PLAIN } from './decode-settings.ts';

@@ -1,8 +1,7 @@
 /** Reads the results of hosted tools, which are part of the item of the call. */
 
 import type { ToolResultBlock } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { objects, ownResidue, ownWire, text, wireOf } from '../wire.ts';
 
 /**

@@ -2,8 +2,7 @@
 
 import type { BlockHead, StreamEvent } from '../../../conversation/events.ts';
 import type { ToolCallBlock } from '../../../conversation/types.ts';
-import type { JsonObject } from '../../../lib/json/json.ts';
-import { isObject } from '../../../lib/json/json.ts';
+import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import { itemBlocks, restoreDeclaredName } from '../reply/decode-reply.ts';
 import { decodeReasoning } from '../request/decode-items.ts';

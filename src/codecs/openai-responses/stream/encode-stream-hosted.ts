@@ -2,8 +2,7 @@
 
 import type { StreamEvent } from '../../../conversation/events.ts';
 import type { Block, MediaBlock, ToolResultBlock } from '../../../conversation/types.ts';
-import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { isObject, tryParse } from '../../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { objects, ownWire, text } from '../wire.ts';
 import { MessageWriter } from './encode-stream-message.ts';
 import type { ItemStream, ItemWriter } from './item-writer.ts';

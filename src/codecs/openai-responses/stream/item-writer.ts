@@ -14,7 +14,6 @@ export interface ItemStream {
   done(index: number, item: JsonObject): void;
 }
 
-/** Writes one item. */
 export interface ItemWriter {
   event(event: StreamEvent): void;
   /** @param cut the answer ended incomplete while this item was open */

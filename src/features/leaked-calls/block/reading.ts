@@ -47,7 +47,6 @@ export interface OpenValue {
 
 /** What a block needs to know about the request and the reply. */
 export interface BlockRules {
-  /** Is this the name of one of the request's tools? */
   readonly isTool: (name: string) => boolean;
   readonly repairs: Repairs;
   readonly search: Search;

@@ -41,7 +41,6 @@ interface UnreadText {
   readonly past: boolean;
 }
 
-/** The opening tags of thinking. */
 const THINK_OPENER = /<(?:mm:|ifm\|)?think|\[THINK/;
 
 /**

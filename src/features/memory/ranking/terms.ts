@@ -60,7 +60,6 @@ const MAX_LENGTH = 64;
 /** Lower case, with compatible forms unified: ＡＢＣ and abc, ﬁ and fi, half-width kana. */
 export const folded = (text: string): string => text.toWellFormed().normalize('NFKC').toLowerCase();
 
-/** The terms of a text to be indexed. */
 export function termsOf(text: string): Terms {
   const counts = new Map<string, number>();
   let length = 0;

@@ -29,7 +29,6 @@ export interface Group {
   readonly events: readonly StoredEvent[];
 }
 
-/** The tables that are written, as their store has them. */
 interface WrittenTables {
   readonly forms: SqlForms;
   readonly sealed: SealedEvents;

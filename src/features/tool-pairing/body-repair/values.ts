@@ -87,5 +87,4 @@ export function repairTextPart(value: JsonObject): JsonObject | undefined {
   return { ...value, text: asString(value.text) };
 }
 
-/** A name as a string that is not empty. */
 export const asName = (value: Json | undefined): string => asString(value) || 'unknown';

@@ -168,7 +168,6 @@ function hasServerId(call: ToolCallBlock): boolean {
   return wireTypeOf(call) === 'mcp_tool_use' ? call.id !== '' : SERVER_ID.test(call.id);
 }
 
-/** The types of result block that may answer a call. */
 function resultTypesOf(call: ToolCallBlock): readonly string[] {
   if (wireTypeOf(call) === 'mcp_tool_use') return ['mcp_tool_result'];
   const own = `${call.name}_tool_result`;

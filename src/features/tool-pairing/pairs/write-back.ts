@@ -149,7 +149,6 @@ class HistoryWriter {
     if (strays.length > 0) this.out.push({ role: 'user', blocks: strays });
   }
 
-  /** Changed blocks and their originals. */
   readonly #originals = new Map<Block, Block>();
 
   /** A turn that came from this history's wire, used to mark new turns. */
@@ -419,7 +418,6 @@ function countLeadingResults(blocks: readonly Block[]): number {
   return end < 0 ? blocks.length : end;
 }
 
-/** The original of a block that was changed. */
 const sourceOf = (origin: ReadonlyMap<Block, Block>, block: Block): Block =>
   origin.get(block) ?? block;
 

@@ -6,8 +6,7 @@ import {
   RefusedAddress,
   type UrlHost,
 } from '../../../../lib/http/public-address.ts';
-import type { PublicFetch } from '../../../../lib/http/safe-fetch.ts';
-import { FetchFailed, publicFetch } from '../../../../lib/http/safe-fetch.ts';
+import { FetchFailed, type PublicFetch, publicFetch } from '../../../../lib/http/safe-fetch.ts';
 import { isObject, type JsonObject } from '../../../../lib/json/json.ts';
 import {
   type InjectMode,
