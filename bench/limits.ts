@@ -3,8 +3,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { KeptLimits } from '../src/limits/open-limits.ts';
 import type { Limit } from '../src/limits/limits.ts';
+import { KeptLimits } from '../src/limits/open-limits.ts';
 
 const KEYS = 20_000;
 const REQUESTS = 400_000;
