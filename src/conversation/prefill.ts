@@ -1,6 +1,6 @@
 /** A prefill: a last turn of the assistant, which the model is to continue. */
 
-import { willReason } from './models/efforts.ts';
+import { willReason } from './models/will-reason.ts';
 import type { Target } from './target.ts';
 import type { Conversation } from './types.ts';
 

@@ -1,8 +1,6 @@
 /** Efforts of reasoning, and the token budgets that stand for them where a vendor wants a number. */
 
 import { memberOf } from '../../lib/json/json-members.ts';
-import type { Profile } from '../profile-facts.ts';
-import type { Conversation, ReasoningSettings } from '../types.ts';
 
 /** From the least to the most. */
 export const EFFORTS = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
@@ -27,21 +25,3 @@ export function effortOfBudget(budget: number): 'low' | 'medium' | 'high' {
 /** The token budget of an effort. An unknown effort, or none, gets that of `medium`. */
 export const budgetOfEffort = (effort = 'medium'): number =>
   memberOf(EFFORT_BUDGETS, effort) ?? EFFORT_BUDGETS.medium!;
-
-export const isOff = (requested: ReasoningSettings | undefined) =>
-  requested?.enabled === false || requested?.effort === 'none';
-
-export const asksForReasoning = (requested: ReasoningSettings | undefined) =>
-  requested !== undefined &&
-  (requested.enabled === true ||
-    requested.adaptive === true ||
-    requested.effort !== undefined ||
-    requested.budget !== undefined);
-
-/** Will the model reason on this request, according to its profile? */
-export function willReason({ settings }: Conversation, profile: Profile): boolean {
-  const { thinkingDefault } = profile;
-  if (thinkingDefault === 'always') return true;
-  if (isOff(settings.reasoning)) return false;
-  return asksForReasoning(settings.reasoning) || thinkingDefault === 'on';
-}

@@ -1,7 +1,7 @@
 /** Fits settings to the vendor: numbers within its bounds and no sampling while the model reasons. */
 
 import { withParts } from '../../conversation/edit.ts';
-import { willReason } from '../../conversation/models/efforts.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import type { Range } from '../../conversation/profile-facts.ts';
 import type { Settings } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';

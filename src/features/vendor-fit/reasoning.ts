@@ -1,13 +1,8 @@
 /** Fits the reasoning settings to the model. */
 
 import { withParts } from '../../conversation/edit.ts';
-import {
-  asksForReasoning,
-  budgetOfEffort,
-  EFFORTS,
-  effortOfBudget,
-  isOff,
-} from '../../conversation/models/efforts.ts';
+import { budgetOfEffort, EFFORTS, effortOfBudget } from '../../conversation/models/efforts.ts';
+import { asksForReasoning, isOff } from '../../conversation/models/will-reason.ts';
 import type { Block, Conversation, ReasoningSettings } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import type { FitContext, FitRule } from './rule.ts';

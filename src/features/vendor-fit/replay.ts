@@ -1,7 +1,7 @@
 /** Adds placeholder reasoning to assistant messages where a vendor requires reasoning and the history has none. */
 
 import { editNode, isClientCall, withParts } from '../../conversation/edit.ts';
-import { willReason } from '../../conversation/models/efforts.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import type { Turn } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 

@@ -1,7 +1,7 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
 import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
-import { willReason } from '../../conversation/models/efforts.ts';
+import { willReason } from '../../conversation/models/will-reason.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
