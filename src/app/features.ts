@@ -2,12 +2,14 @@
 
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
+import type { Target } from '../conversation/target.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { clientTools } from '../features/client-tools/index.ts';
 import { compaction } from '../features/compaction/index.ts';
 import type { Feature } from '../features/feature.ts';
 import { ForcedChoice } from '../features/forced-choice/index.ts';
 import { heldParts } from '../features/held-parts/index.ts';
+import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -24,10 +26,11 @@ import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { HashedName } from '../state/erasures.ts';
+import type { GatewayMetrics } from '../telemetry/gateway-metrics.ts';
+import { event, type Log } from '../telemetry/log.ts';
 import { secretsOf } from '../upstream/secrets.ts';
 import { conversationOf, strayHeaders, withConversationTools } from './chat-apps.ts';
 import type { ExchangeSetup, FeaturesOptions } from './exchange-setup.ts';
-import { leakedCallsByUse } from './leaked-calls.ts';
 import {
   type CodexSearch,
   configuredTools,
@@ -194,5 +197,31 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
       await tools.close();
       await ledgers.close();
     },
+  };
+}
+
+function leakedCallsByUse(log: Log, metrics: GatewayMetrics) {
+  const report =
+    ({ logsAll }: { logsAll: boolean }) =>
+    ({ family, outcome, target }: LeakReport) => {
+      metrics.leakedCalls.add(1, family, outcome);
+      if (outcome === 'recovered' && !logsAll) return;
+      const fields = { family, outcome, provider: target.provider, model: target.model };
+      event(log, 'leaked_call', fields, 'error');
+    };
+  const plain = leakedCalls(report({ logsAll: false }));
+  const withTools = leakedCalls(report({ logsAll: false }), { everyBody: true });
+  // A chat app shows text as it comes: each leak is an error there, even a recovered one.
+  const reportChat = report({ logsAll: true });
+  const chatApps = leakedCalls(reportChat, { everyAnswer: true });
+  return {
+    feature: ({ chat, registry }: ExchangeSetup) => {
+      if (chat?.chat === true) return chatApps;
+      const addsTools =
+        registry.starting || registry.tools.some(({ inject }) => inject !== 'declared');
+      return addsTools ? withTools : plain;
+    },
+    /** Markup of a leaked call was taken out of a reply. */
+    onMarkup: (target: Target) => reportChat({ family: 'dsml', outcome: 'removed', target }),
   };
 }

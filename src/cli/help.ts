@@ -1,5 +1,7 @@
 /** The help, generated from the command table. */
 
+import type { Environment } from '../config/environment.ts';
+import texts from './chinese-help.json' with { type: 'json' };
 import {
   COMMAND_GROUPS,
   COMMON_OPTIONS,
@@ -8,7 +10,9 @@ import {
   type NamedOption,
   named,
   type OptionSpec,
+  type Options,
 } from './command.ts';
+import type { ParsedLine } from './parse.ts';
 import { definitions, type Terminal, wrap } from './terminal.ts';
 
 /** An option as it is typed: `-c, --config FILE`. */
@@ -48,8 +52,6 @@ const ENGLISH = {
   /** Between a group and its commands. */
   colon: ': ',
 };
-
-export type HelpWords = typeof ENGLISH;
 
 const FIRST_STEPS = ['hopgate', 'hopgate init', 'hopgate setup claude', 'hopgate doctor'];
 
@@ -98,7 +100,7 @@ const rowsOf = (commands: readonly CommandSpec[], group: CommandGroup | undefine
     ]);
 
 /** `hopgate debug`: the commands of a group. */
-export function groupHelp(
+function groupHelp(
   group: CommandGroup,
   commands: readonly CommandSpec[],
   terminal: Terminal,
@@ -114,7 +116,7 @@ export function groupHelp(
 }
 
 /** The general help: the commands that everybody needs, and where the others are. */
-export function generalHelp(
+function generalHelp(
   commands: readonly CommandSpec[],
   terminal: Terminal,
   words = ENGLISH,
@@ -190,3 +192,75 @@ export function commandHelp(
   }
   section(terminal, words.exitCodes, Object.entries({ ...command.exits, 2: words.wrongUsage }));
 }
+
+/** The help that a command line asks for. */
+export function showHelp(
+  { command, group }: ParsedLine,
+  commands: readonly CommandSpec[],
+  out: Terminal,
+  chinese: boolean,
+): void {
+  const all = chinese ? commands.map(inChinese) : commands;
+  const words = chinese ? CHINESE : undefined;
+  const common = chinese ? CHINESE_COMMON : undefined;
+  if (group !== undefined) groupHelp(group, all, out, words);
+  else if (command === undefined) generalHelp(all, out, words, common);
+  else commandHelp(all[commands.indexOf(command)]!, out, words, common);
+}
+
+interface ChineseCommand {
+  readonly summary: string;
+  readonly description: readonly string[];
+  readonly arguments?: Readonly<Record<string, string>>;
+  readonly options?: ChineseOptions;
+  /** In the order of the command's own. */
+  readonly examples: readonly string[];
+  readonly exits: readonly string[];
+}
+
+/** A default that is no text for people is that of the option. */
+type ChineseOptions = Readonly<Record<string, Partial<Pick<OptionSpec, 'summary' | 'default'>>>>;
+
+export const CHINESE: typeof ENGLISH = texts.words;
+
+const optionsIn = (options: Options, chinese: ChineseOptions): Options =>
+  Object.fromEntries(
+    Object.entries(options).map(([name, option]) => [name, { ...option, ...chinese[name] }]),
+  );
+
+const CHINESE_COMMON = optionsIn(COMMON_OPTIONS, texts.common);
+
+/** The command with Chinese texts; what has none stays English. */
+export function inChinese(command: CommandSpec): CommandSpec {
+  const all: Readonly<Record<string, ChineseCommand>> = texts.commands;
+  const chinese = all[command.name];
+  if (chinese === undefined) return command;
+  return {
+    ...command,
+    summary: chinese.summary,
+    description: chinese.description,
+    ...(command.arguments && {
+      arguments: command.arguments.map((one) => ({
+        ...one,
+        summary: chinese.arguments?.[one.name] ?? one.summary,
+      })),
+    }),
+    ...(command.options && { options: optionsIn(command.options, chinese.options ?? {}) }),
+    examples: translated(command.examples, chinese.examples),
+    exits: translated(command.exits, chinese.exits),
+  };
+}
+
+/** The texts of a table in Chinese, which stand in the same order. */
+const translated = (english: Readonly<Record<string, string>>, chinese: readonly string[]) =>
+  Object.fromEntries(
+    Object.entries(english).map(([name, text], at) => [name, chinese[at] ?? text]),
+  );
+
+/** The variables of POSIX, the strongest first. */
+const LANGUAGE = ['LC_ALL', 'LC_MESSAGES', 'LANG'];
+
+export const speaksChinese = (environment: Pick<Environment, 'variable'>): boolean =>
+  LANGUAGE.map((name) => environment.variable(name))
+    .find((value) => value !== undefined && value !== '')
+    ?.startsWith('zh') === true;

@@ -3,7 +3,6 @@
 import { isatty } from 'node:tty';
 import type { Environment } from '../config/environment.ts';
 import { GatewayError } from '../conversation/errors.ts';
-import { CHINESE, CHINESE_COMMON, inChinese, speaksChinese } from './chinese-help.ts';
 import {
   type CommandServices,
   type CommandSpec,
@@ -12,13 +11,10 @@ import {
   UsageError,
 } from './command.ts';
 import { SERVE } from './commands/serve.ts';
-import { commandHelp, generalHelp, groupHelp } from './help.ts';
+import { showHelp, speaksChinese } from './help.ts';
 import { isServing, type ParsedLine, parseLine } from './parse.ts';
-import { createTerminal, prose, type Terminal } from './terminal.ts';
+import { createTerminal, prose } from './terminal.ts';
 
-export { banner } from './banner.ts';
-export type { CommandServices, Io, ServeOptions, ToolCheck } from './command.ts';
-export { version } from './commands/version.ts';
 /**
  * Runs one command line (without the program's name). Returns the exit code: the command's own, 2 for
  * wrong usage, 70 when the program itself failed. Never throws.
@@ -39,7 +35,7 @@ export async function run(
     const parsed = parseLine(argv, commands);
     const { command, group, values } = parsed;
     if (group !== undefined || command === undefined || values.help === true) {
-      help(parsed, commands, out, speaksChinese(io.environment));
+      showHelp(parsed, commands, out, speaksChinese(io.environment));
       return 0;
     }
     return await command.run({ ...access(parsed), io, services, commands, out, err });
@@ -58,20 +54,6 @@ export async function run(
     err.line(`hopgate: internal error: ${details}`);
     return 70;
   }
-}
-
-function help(
-  { command, group }: ParsedLine,
-  commands: readonly CommandSpec[],
-  out: Terminal,
-  chinese: boolean,
-): void {
-  const all = chinese ? commands.map(inChinese) : commands;
-  const words = chinese ? CHINESE : undefined;
-  const common = chinese ? CHINESE_COMMON : undefined;
-  if (group !== undefined) groupHelp(group, all, out, words);
-  else if (command === undefined) generalHelp(all, out, words, common);
-  else commandHelp(all[commands.indexOf(command)]!, out, words, common);
 }
 
 /** Something that the command line names does not exist, or cannot be used. */

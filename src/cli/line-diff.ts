@@ -1,7 +1,9 @@
 /** The difference between two texts, line by line. */
 
 import { runAtOnce } from '../lib/loop/steps.ts';
-import { pairEqual } from '../lib/text/text-diff.ts';
+import { printableLine } from '../lib/text/printable-text.ts';
+import { diffText, pairEqual } from '../lib/text/text-diff.ts';
+import { cutWith } from './terminal.ts';
 
 export interface DiffLine {
   readonly sign: ' ' | '+' | '-';
@@ -48,3 +50,54 @@ function signed(a: readonly string[], b: readonly string[]): DiffLine[] {
   added(b.length);
   return out;
 }
+
+interface WordLine {
+  readonly kind: 'removed' | 'added';
+  readonly text: string;
+}
+
+/** Characters of an equal part that are shown beside a change. */
+const AROUND = 24;
+
+/**
+ * The changes from `before` to `after`, each as `- …` and `+ …` with its surroundings; where there is only one
+ * text, that text. The end of a line is shown as `↵`. `columns`: of a terminal without the indentation, where long
+ * parts are cut; undefined: nothing is cut.
+ */
+export function wordLines(
+  both: boolean,
+  before: string | undefined,
+  after: string | undefined,
+  columns: number | undefined,
+): readonly WordLine[] {
+  const most = columns === undefined ? Number.POSITIVE_INFINITY : Math.max(30, columns - 2);
+  const line = (kind: WordLine['kind'], text: string): WordLine => {
+    const shown = printableLine(text.replace(/\r?\n/g, '↵'), Number.POSITIVE_INFINITY);
+    const cut = cutWith(shown, most, `… (${text.length} characters)`);
+    return { kind, text: `${kind === 'removed' ? '-' : '+'} ${cut}` };
+  };
+  if (!both) {
+    return [
+      ...(before === undefined ? [] : [line('removed', before)]),
+      ...(after === undefined ? [] : [line('added', after)]),
+    ];
+  }
+  const parts = diffText(before ?? '', after ?? '');
+  const lines: WordLine[] = [];
+  for (let i = 0; i < parts.length; ) {
+    if (parts[i]!.kind === 'same') {
+      i++;
+      continue;
+    }
+    const head = i === 0 ? '' : ending(parts[i - 1]!.text);
+    const removed = parts[i]!.kind === 'removed' ? parts[i++]!.text : '';
+    const added = parts[i]?.kind === 'added' ? parts[i++]!.text : '';
+    const tail = i === parts.length ? '' : beginning(parts[i]!.text);
+    if (removed !== '') lines.push(line('removed', head + removed + tail));
+    lines.push(line('added', head + added + tail));
+  }
+  return lines;
+}
+
+const ending = (text: string) => (text.length > AROUND ? `…${text.slice(-AROUND)}` : text);
+const beginning = (text: string) => (text.length > AROUND ? `${text.slice(0, AROUND)}…` : text);

@@ -1,10 +1,5 @@
 /** Types of the pages and pictures that are bundled: texts, and paths of binary files. */
 
-declare module '*.md' {
-  const text: string;
-  export default text;
-}
-
 declare module '*.svg' {
   const text: string;
   export default text;

@@ -6,8 +6,7 @@ import { isObject, tryParse } from '../lib/json/json.ts';
 import { Repeating } from '../lib/loop/repeating.ts';
 import { sha256Hex } from '../lib/text/sha256.ts';
 import { EngineAway, type KeyValue, type Sql, type SqlReader } from './engines/engine.ts';
-import { isBehind } from './sql/followed.ts';
-import { type Prepared, prepared } from './sql/migrations.ts';
+import { isBehind, type Prepared, prepared } from './sql/migrations.ts';
 
 /** Milliseconds for which erasures are remembered: longer than any exchange takes. */
 export const ERASURES_KEPT_MS = 3_600_000;

@@ -1,8 +1,8 @@
 /** The banner: curl lines that a shell takes apart into requests that the configuration serves. */
 
 import { describe, expect, test } from 'bun:test';
+import { banner } from '../../src/cli/banner.ts';
 import { CLIENTS } from '../../src/cli/commands/setup/clients/index.ts';
-import { banner } from '../../src/cli/index.ts';
 import { isServed } from '../../src/cli/served-models.ts';
 import { addressOf } from '../../src/codecs/google-gemini/address.ts';
 import { type Config, environmentFrom, parseConfig } from '../../src/config/index.ts';

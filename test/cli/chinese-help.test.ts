@@ -2,9 +2,9 @@
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import texts from '../../src/cli/chinese-help.json' with { type: 'json' };
-import { CHINESE, inChinese } from '../../src/cli/chinese-help.ts';
 import { COMMAND_GROUPS, COMMON_OPTIONS, type NamedOption, named } from '../../src/cli/command.ts';
 import { COMMANDS } from '../../src/cli/commands.ts';
+import { CHINESE, inChinese } from '../../src/cli/help.ts';
 import { widthOf, wrap } from '../../src/cli/terminal.ts';
 import { createWorld, type World } from './world.ts';
 

@@ -1,6 +1,6 @@
 /** Checks of `hopgate doctor` for server tools: starts each MCP server and reaches the server of each HTTP tool. */
 
-import type { ToolCheck } from '../../cli/index.ts';
+import type { ToolCheck } from '../../cli/command.ts';
 import type { Config } from '../../config/config.ts';
 import { revealed } from '../../features/server-tools/tools/configured-tool.ts';
 import type { HttpToolOptions } from '../../features/server-tools/tools/http/index.ts';

@@ -35,7 +35,7 @@ import {
   UsageError,
 } from '../command.ts';
 import { loadToLook } from '../load-config.ts';
-import { restingTargets } from '../resting-targets.ts';
+import { restingTargets } from '../running-gateway.ts';
 import { type Columns, printTable } from '../terminal.ts';
 import { readNamed, writeWhole } from '../whole-file.ts';
 

@@ -5,11 +5,9 @@ import { objects } from '../../lib/json/typed-reads.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 import { describeSource, loadWithoutKeys } from '../load-config.ts';
-import { restsIn } from '../resting-targets.ts';
-import { askGateway } from '../running-gateway.ts';
+import { askGateway, restsIn, runningExchanges } from '../running-gateway.ts';
 import { reachableUrl } from '../served-models.ts';
 import { type Columns, printTable, wrap } from '../terminal.ts';
-import { runningExchanges } from './samples/running.ts';
 import { millis } from './samples/units.ts';
 
 export const STATUS: CommandSpec = {

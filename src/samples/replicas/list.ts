@@ -9,8 +9,7 @@ import {
   nameHash,
   type ReplicaErasures,
 } from '../../state/erasures.ts';
-import { isBehind } from '../../state/sql/followed.ts';
-import { prepared } from '../../state/sql/migrations.ts';
+import { isBehind, prepared } from '../../state/sql/migrations.ts';
 import type { Retention } from '../store/retention.ts';
 
 /**

@@ -1,6 +1,8 @@
 /** Runs the server: one process or several, until it is stopped. */
 
-import { banner, type ServeOptions, version } from '../../cli/index.ts';
+import { banner } from '../../cli/banner.ts';
+import type { ServeOptions } from '../../cli/command.ts';
+import { version } from '../../cli/commands/version.ts';
 import type { Config } from '../../config/config.ts';
 import { describeProblem, type Problem } from '../../config/file/problem.ts';
 import { type LiveConfig, liveConfig, type ReloadResult } from '../../config/reload.ts';

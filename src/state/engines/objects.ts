@@ -3,8 +3,15 @@
 import type { AwsClient } from 'aws4fetch';
 import type { ObjectsAddress } from '../../config/sections/engines.ts';
 import { readEntities } from '../../lib/http/html-entities.ts';
-import type { EngineFinding, EngineState, ObjectInfo, Objects } from './engine.ts';
-import { clockFinding, finding, latencyFinding } from './findings.ts';
+import {
+  clockFinding,
+  type EngineFinding,
+  type EngineState,
+  finding,
+  latencyFinding,
+  type ObjectInfo,
+  type Objects,
+} from './engine.ts';
 import { EngineWatch } from './watch.ts';
 
 /** A store far away, or one with a large bucket, takes seconds for a list and still serves. */

@@ -5,14 +5,16 @@ import type { DatabaseAddress } from '../../config/sections/engines.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import {
+  clockFinding,
   EngineAway,
   type EngineFinding,
   type EngineState,
+  finding,
+  latencyFinding,
   type Sql,
   type SqlTransaction,
   type SqlValue,
 } from './engine.ts';
-import { clockFinding, finding, latencyFinding } from './findings.ts';
 import { EngineWatch } from './watch.ts';
 
 const CONNECT_MS = 2000;

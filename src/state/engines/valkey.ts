@@ -4,8 +4,16 @@ import { readFileSync } from 'node:fs';
 import type { Cluster, ClusterOptions, Redis, RedisOptions } from 'iovalkey';
 import type { CacheAddress } from '../../config/sections/engines.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
-import type { CacheEntry, EngineFinding, EngineState, KeyValue, Script } from './engine.ts';
-import { clockFinding, finding, latencyFinding } from './findings.ts';
+import {
+  type CacheEntry,
+  clockFinding,
+  type EngineFinding,
+  type EngineState,
+  finding,
+  type KeyValue,
+  latencyFinding,
+  type Script,
+} from './engine.ts';
 import { EngineWatch } from './watch.ts';
 
 const CONNECT_MS = 1000;

@@ -1,7 +1,7 @@
 /** A refusal of a setting is mended at that place: asked once more, and remembered, in the words of every vendor. */
 
 import { describe, expect, test } from 'bun:test';
-import { restsIn } from '../../../src/cli/resting-targets.ts';
+import { restsIn } from '../../../src/cli/running-gateway.ts';
 import type { ProviderConfig } from '../../../src/config/sections/providers.ts';
 import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Profile } from '../../../src/conversation/profile-facts.ts';

@@ -1,7 +1,7 @@
 /** An agent that waits, or that is being answered, is seen while it is: in the list, live and by the commands, in every mode. */
 
 import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test';
-import { runningExchanges } from '../../../src/cli/commands/samples/running.ts';
+import { runningExchanges } from '../../../src/cli/running-gateway.ts';
 import type { Config } from '../../../src/config/config.ts';
 import type {
   ConversationView,

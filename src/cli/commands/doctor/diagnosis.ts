@@ -5,6 +5,23 @@ import { redactText } from '../../../lib/text/redact.ts';
 import { saysModelIsGone } from '../../../vendors/errors/kind-of-words.ts';
 import { readVendorError } from '../../../vendors/errors/read-error.ts';
 
+export interface Finding {
+  /** `config`, `home`, `port`, `files`, `models`, `engine NAME`, `state`, `mcp NAME`, `tool NAME` or `provider NAME`. */
+  readonly about: string;
+  readonly status: 'ok' | 'warn' | 'fail' | 'skip';
+  /** What was found; never holds a secret. */
+  readonly message: string;
+  /** What to do about it. */
+  readonly hint?: string;
+}
+
+export const finding = (
+  about: string,
+  status: Finding['status'],
+  message: string,
+  hint?: string,
+): Finding => (hint === undefined ? { about, status, message } : { about, status, message, hint });
+
 export interface Diagnosis {
   readonly message: string;
   readonly hint?: string;

@@ -11,7 +11,7 @@ import { liveReplicas } from '../../../state/engines/replicas.ts';
 import type { StateMove } from '../../../state/move/paged-move.ts';
 import type { CommandServices } from '../../command.ts';
 import { plural } from '../../terminal.ts';
-import { type Finding, finding } from './finding.ts';
+import { type Finding, finding } from './diagnosis.ts';
 
 const HINTS = {
   cache:

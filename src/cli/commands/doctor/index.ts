@@ -10,8 +10,8 @@ import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../.
 import { describeSource, fileOf, loadForCommand } from '../../load-config.ts';
 import { plural, wrap } from '../../terminal.ts';
 import { version } from '../version.ts';
+import { type Finding, finding } from './diagnosis.ts';
 import { checkEngines } from './engines.ts';
-import { type Finding, finding } from './finding.ts';
 import {
   checkCertificate,
   checkConfigFile,

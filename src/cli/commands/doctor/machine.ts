@@ -29,7 +29,7 @@ import { redactText } from '../../../lib/text/redact.ts';
 import type { ToolCheck } from '../../command.ts';
 import { fetchOwn, reachableUrl } from '../../served-models.ts';
 import { plural } from '../../terminal.ts';
-import { type Finding, finding } from './finding.ts';
+import { type Finding, finding } from './diagnosis.ts';
 
 /** Free, or taken by a gateway that is running already. */
 export async function checkPort(listen: Listen, fetch: typeof globalThis.fetch): Promise<Finding> {

@@ -7,8 +7,8 @@ import {
   type ReplayedRequest,
   SIGNIFICANT,
 } from '../../../samples/replay/runs.ts';
+import { wordLines } from '../../line-diff.ts';
 import { type Columns, printTable, type Terminal } from '../../terminal.ts';
-import { wordLines } from '../../word-lines.ts';
 import { millis, percent, usd } from '../samples/units.ts';
 
 const resultText = ({ status, failure }: RequestOutcome) =>

@@ -8,8 +8,8 @@ import type { MeaningDiff } from '../../../samples/compare/types.ts';
 import { compareStages, stagesToCompare } from '../../../samples/replay/compare-stages.ts';
 import type { ExplainedChange, SampleStore } from '../../../samples/sample.ts';
 import type { Invocation } from '../../command.ts';
+import { wordLines } from '../../line-diff.ts';
 import { cutWith, type Terminal, widthOf } from '../../terminal.ts';
-import { wordLines } from '../../word-lines.ts';
 import { readingParts, sampleNamed } from './open-samples.ts';
 
 export async function runDiff(

@@ -15,9 +15,9 @@ import { sentIn } from '../../../ui/api/bodies/said.ts';
 import { type Found, TextSearch } from '../../../ui/api/search/text-search.ts';
 import { askedIn as asked, firstWords } from '../../../ui/api/stories.ts';
 import type { Invocation } from '../../command.ts';
+import { runningExchanges } from '../../running-gateway.ts';
 import { type Columns, plural, printTable, prose } from '../../terminal.ts';
 import { filterOf, filtersGiven, readingParts } from './open-samples.ts';
-import { runningExchanges } from './running.ts';
 import { bytes, clock, millis } from './units.ts';
 
 export async function runList(
