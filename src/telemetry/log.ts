@@ -2,7 +2,7 @@
 
 import { constants, fstatSync, openSync } from 'node:fs';
 import pino from 'pino';
-import { cutWords } from '../lib/text/printable-text.ts';
+import { cutWords, withoutControls } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
 import { fetchedSecrets } from '../lib/text/secret-literals.ts';
 import { maskSecrets, secretSpellings } from '../lib/text/secret-spellings.ts';
@@ -57,7 +57,8 @@ export function createLog(options: LogOptions = {}): Log {
         )
       : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
   // Pretty lines cut and escape texts, so secrets must be masked before.
-  const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
+  const shown = (line: string) =>
+    pretty ? prettyLine(withoutSecrets(line), colour) : withoutControls(line);
   // Known secrets first: a pattern may mask only a part of one, and the rest would then not be recognized.
   const masked = (text: string) => redactText(withoutSecrets(text)).text;
   const stream = { write: (line: string) => lines.now(shown(masked(line))) };

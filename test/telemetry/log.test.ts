@@ -254,7 +254,7 @@ describe('the exchange line', () => {
     expect(lines[0]).not.toContain('aborted');
   });
 
-  test.each([
+  const ODD = [
     'a\nINFO  200 forged → line',
     '\x1b[2J',
     '\x1b]52;c;eA==\x07',
@@ -262,20 +262,40 @@ describe('the exchange line', () => {
     '\u202egnorw',
     'a\rb',
     '\u2028',
-    'x'.repeat(400_000),
-  ])('readable: no text forges a line, controls the terminal or is endless', (text) => {
-    const { lines, log } = capture({ format: 'pretty' });
-    const odd = { ...RECORD, target: `v/${text}`, userAgent: text, notes: text, key: text };
-    logExchange(log, { ...odd, status: 502, error: { kind: text, message: text } });
-    event(log, text, { a: text, b: [text], c: { [text]: text } });
-    log.error({ err: Object.assign(new Error(text), { stack: text }) }, text);
-    for (const line of lines) {
-      expect(line.length).toBeLessThan(40_000);
-      expect(line.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e]/u);
-    }
-    expect(lines[0]!.split('\n')).toHaveLength(2);
-    expect(lines[1]!.split('\n')).toHaveLength(2);
-  });
+    '\u0085',
+    '\u2066',
+    '\x7f',
+  ];
+  test.each(ODD)(
+    'JSON: no text breaks a line or controls the terminal that shows it (%j)',
+    (text) => {
+      const { lines, log } = capture({ format: 'json' });
+      const odd = { ...RECORD, target: `v/${text}`, userAgent: text, notes: text, key: text };
+      logExchange(log, { ...odd, status: 502, error: { kind: text, message: text } });
+      event(log, text, { a: text, b: [text], c: { [text]: text } });
+      log.error({ err: Object.assign(new Error(text), { stack: text }) }, text);
+      for (const line of lines) expect(line).toMatch(/^[^\p{Cc}\u2028-\u202e\u2066-\u2069]*\n$/u);
+      // Programs read the texts as they were.
+      expect(JSON.parse(lines[1]!)).toMatchObject({ event: text, a: text, c: { [text]: text } });
+    },
+  );
+
+  test.each([...ODD, 'x'.repeat(400_000)])(
+    'readable: no text forges a line, controls the terminal or is endless',
+    (text) => {
+      const { lines, log } = capture({ format: 'pretty' });
+      const odd = { ...RECORD, target: `v/${text}`, userAgent: text, notes: text, key: text };
+      logExchange(log, { ...odd, status: 502, error: { kind: text, message: text } });
+      event(log, text, { a: text, b: [text], c: { [text]: text } });
+      log.error({ err: Object.assign(new Error(text), { stack: text }) }, text);
+      for (const line of lines) {
+        expect(line.length).toBeLessThan(40_000);
+        expect(line.replaceAll('\n', '')).not.toMatch(/[\p{Cc}\u2028\u2029\u202a-\u202e]/u);
+      }
+      expect(lines[0]!.split('\n')).toHaveLength(2);
+      expect(lines[1]!.split('\n')).toHaveLength(2);
+    },
+  );
 
   test('JSON lines are bounded too, and hold no part of a credential', () => {
     const { lines, log } = capture({ format: 'json' });
