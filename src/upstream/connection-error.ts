@@ -22,6 +22,11 @@ const SPEAKS = {
   https: 'TLS on this port; use https://',
 };
 
+/** A file of the provider's `tls` cannot be read, or holds nothing that can be used. */
+export class UnusableTlsFile extends Error {
+  override readonly name = 'UnusableTlsFile';
+}
+
 /** A failure before an answer, in words that name the provider but no URL (which may hold a key). */
 export function connectionError(provider: string, thrown: unknown): GatewayError {
   const cause = { cause: thrown };
@@ -32,6 +37,10 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   }
   if (thrown instanceof OtherScheme) {
     const words = `Provider ${provider} speaks ${SPEAKS[thrown.speaks]} (base_url).`;
+    return new TargetError('elsewhere', 'upstream', words, { ...cause, retryable: false });
+  }
+  if (thrown instanceof UnusableTlsFile) {
+    const words = `Provider ${provider} could not be reached: a file of providers.${provider}.tls cannot be used; hopgate check says why.`;
     return new TargetError('elsewhere', 'upstream', words, { ...cause, retryable: false });
   }
   if (thrown instanceof MalformedReply) {

@@ -1,7 +1,10 @@
 /** The providers of one configuration at run time, each created on first use. */
 
 import type { ProviderConfig, TransportConfig } from '../config/sections/providers.ts';
+import { certificateIn, keyPairOf } from '../lib/http/key-pair.ts';
 import { memberOf } from '../lib/json/json-members.ts';
+import { messageOf } from '../lib/text/thrown.ts';
+import { UnusableTlsFile } from './connection-error.ts';
 import { fetchTransport } from './fetch-transport.ts';
 import { http1Transport } from './http1/index.ts';
 import { platformOf } from './platform/index.ts';
@@ -111,12 +114,18 @@ function tlsOptions(tls: TransportConfig['tls']): (() => Promise<UpstreamTls>) |
   const text = (path: string | undefined) =>
     path === undefined ? undefined : Bun.file(path).text();
   return async () => {
-    const [ca, cert, key] = await Promise.all([text(caFile), text(certFile), text(keyFile)]);
-    return {
-      rejectUnauthorized: verify,
-      ...(ca === undefined ? {} : { ca }),
-      ...(cert === undefined ? {} : { cert }),
-      ...(key === undefined ? {} : { key }),
-    };
+    try {
+      const [ca, cert, key] = await Promise.all([text(caFile), text(certFile), text(keyFile)]);
+      if (ca !== undefined) certificateIn(ca, caFile!);
+      if (cert !== undefined && key !== undefined) keyPairOf(cert, key, certFile!, keyFile!);
+      return {
+        rejectUnauthorized: verify,
+        ...(ca === undefined ? {} : { ca }),
+        ...(cert === undefined ? {} : { cert }),
+        ...(key === undefined ? {} : { key }),
+      };
+    } catch (thrown) {
+      throw new UnusableTlsFile(messageOf(thrown), { cause: thrown });
+    }
   };
 }

@@ -1,9 +1,9 @@
 /** The section `providers`: upstreams, with what a preset, a profile and the top level fill in. */
 
 import { PROTOCOL_NAMES, type ProtocolName } from '../../conversation/protocol-names.ts';
+import { checkAuthorities, readKeyPair } from '../../lib/http/key-pair.ts';
 import { isLocalNetwork } from '../../lib/http/local-address.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
-import { readNamedFile } from '../../lib/text/named-file.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import {
   AUTH_STYLES,
@@ -135,7 +135,7 @@ const provider = closed('An upstream: one base URL, one protocol, one set of key
   ).byDefault(0),
   tls: closed('TLS towards this upstream.', {
     verify: flag("Check the upstream's certificate.").byDefault(true),
-    ca_file: path('PEM file with further certificate authorities.').optional("the system's"),
+    ca_file: path('PEM file with the certificate authorities to trust.').optional("the system's"),
     cert_file: path('PEM file with a client certificate.').optional('none'),
     key_file: path("PEM file with the client certificate's key.").optional('none'),
   }).byDefault({}),
@@ -265,7 +265,7 @@ function resolveProvider(
     findings.warnings.push(withoutKey(own, preset, path));
   }
   const { proxy, http2, websocket, concurrency, tls } = own;
-  findings.warnings.push(...unreadablePems(tls, [...path, 'tls']));
+  findings.warnings.push(...unusablePems(tls, [...path, 'tls']));
   const { answerBytes, frameBytes, headerBytes, headers } = file.limits;
   return {
     name,
@@ -288,21 +288,29 @@ function resolveProvider(
   };
 }
 
-/** Bytes of a PEM file; a store with all public authorities has 300 KB. */
-const MAX_PEM_BYTES = 4 * 1024 * 1024;
-
-/** Files that cannot be read now are warnings: each connection reads them. */
-function unreadablePems({ caFile, certFile, keyFile }: Own['tls'], path: Path): readonly Issue[] {
-  const files = { ca_file: caFile, cert_file: certFile, key_file: keyFile };
-  return Object.entries(files).flatMap(([key, file]) => {
-    if (file === undefined) return [];
+/** Files that cannot be used now are warnings: each connection reads them. */
+function unusablePems({ caFile, certFile, keyFile }: Own['tls'], path: Path): readonly Issue[] {
+  const issues: Issue[] = [];
+  const use = (key: string, work: () => void) => {
     try {
-      readNamedFile(file, MAX_PEM_BYTES);
-      return [];
+      work();
     } catch (thrown) {
-      return [{ path: [...path, key], message: `the file ${file} ${messageOf(thrown)}` }];
+      issues.push({ path: [...path, key], message: messageOf(thrown) });
     }
-  });
+  };
+  if (caFile !== undefined) use('ca_file', () => checkAuthorities(caFile));
+  if (certFile !== undefined && keyFile !== undefined) {
+    use('cert_file', () => {
+      const { until } = readKeyPair(certFile, keyFile);
+      if (until > Date.now()) return;
+      throw new Error(`the certificate in ${certFile} ended on ${new Date(until).toISOString()}`);
+    });
+  } else if (certFile !== undefined) {
+    issues.push({ path: [...path, 'cert_file'], message: 'is not sent without key_file' });
+  } else if (keyFile !== undefined) {
+    issues.push({ path: [...path, 'key_file'], message: 'is not used without cert_file' });
+  }
+  return issues;
 }
 
 /** Of this hop, of the body as it is sent anew, or the client's credentials for this gateway: no list lets them through. */

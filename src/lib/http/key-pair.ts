@@ -22,13 +22,15 @@ export class UnusableKeyPair extends Error {
   override readonly name = 'UnusableKeyPair';
 }
 
-/** Bytes of a file; a chain of certificates has some thousands. */
-const MAX_BYTES = 1024 * 1024;
+/** Bytes of a file; a chain of certificates has some thousands, a store with all public authorities 300 KB. */
+const MAX_BYTES = 4 * 1024 * 1024;
 
 /** @throws UnusableKeyPair for a file that cannot be read, is no PEM, or belongs to another pair */
-export function readKeyPair(certFile: string, keyFile: string): KeyPair {
-  const cert = readPem(certFile);
-  const key = readPem(keyFile);
+export const readKeyPair = (certFile: string, keyFile: string): KeyPair =>
+  keyPairOf(readPem(certFile), readPem(keyFile), certFile, keyFile);
+
+/** The same of files that were read; their names are for messages. @throws UnusableKeyPair */
+export function keyPairOf(cert: string, key: string, certFile: string, keyFile: string): KeyPair {
   const certificate = certificateIn(cert, certFile);
   if (!certificate.checkPrivateKey(keyIn(key, keyFile))) {
     throw new UnusableKeyPair(
@@ -42,6 +44,15 @@ export function readKeyPair(certFile: string, keyFile: string): KeyPair {
     from: Date.parse(certificate.validFrom),
     until: Date.parse(certificate.validTo),
   };
+}
+
+const EACH_CERTIFICATE =
+  /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[^-]*-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
+
+/** @throws UnusableKeyPair for a file of authorities that cannot be read, or holds a broken certificate */
+export function checkAuthorities(file: string): void {
+  const text = readPem(file);
+  for (const one of text.match(EACH_CERTIFICATE) ?? [text]) certificateIn(one, file);
 }
 
 /** The same certificate and key. */
@@ -66,17 +77,21 @@ const OTHERS_WRITE = 0o022;
 
 function readPem(file: string): string {
   try {
-    return readNamedFile(file, MAX_BYTES);
+    return readNamedFile(file, MAX_BYTES).replace(/^\uFEFF/, '');
   } catch (thrown) {
     throw new UnusableKeyPair(`the file ${file} ${messageOf(thrown)}`, { cause: thrown });
   }
 }
 
-function certificateIn(text: string, file: string): X509Certificate {
+/** The first one of a text; the file's name is for messages. @throws UnusableKeyPair */
+export function certificateIn(text: string, file: string): X509Certificate {
   try {
     return new X509Certificate(text);
   } catch (thrown) {
-    throw new UnusableKeyPair(`${file} holds no certificate in PEM form`, { cause: thrown });
+    const what = text.includes('-----BEGIN CERTIFICATE')
+      ? 'a broken certificate'
+      : 'no certificate in PEM form';
+    throw new UnusableKeyPair(`${file} holds ${what}`, { cause: thrown });
   }
 }
 
