@@ -10,6 +10,7 @@ import {
 } from '../conversation/body-names.ts';
 import { GatewayError, invalid } from '../conversation/errors.ts';
 import { type Note, Notes } from '../conversation/notes.ts';
+import { hasForeignTools } from '../conversation/tools/chat-form.ts';
 import type { Conversation, ProtocolName, Settings } from '../conversation/types.ts';
 import { ByteList, wholeBytes } from '../lib/bytes/byte-list.ts';
 import { asBuffer, containsAny, needles, splice } from '../lib/bytes/bytes.ts';
@@ -200,7 +201,11 @@ export class ClientRequest {
     this.model = checkedModel(model);
     this.stream = this.#valueOf(glance.get('stream')) === true;
     // Bytes of another API's form are not forwarded, so it must be known now.
-    if (mend !== undefined && isForeign(protocol.name, this.bytes, glance)) this.conversation;
+    if (mend === undefined || protocol.name !== 'openai-chat') return;
+    const choice = glance.get('tool_choice');
+    const isNamed = choice !== undefined && this.bytes[choice.valueStart] === BRACE;
+    const isOthers = isNamed && hasForeignTools({ tool_choice: this.#valueOf(choice) });
+    if (isOthers || isForeign(this.bytes, glance)) this.conversation;
   }
 
   #valueOf(member: Member | undefined): Json | undefined {
@@ -279,22 +284,30 @@ export class ClientRequest {
       );
     }
     try {
-      return this.protocol.decodeRequest(this.#parsed, this.history?.known);
+      const conversation = this.protocol.decodeRequest(this.#parsed, this.history?.known);
+      const isOwn = this.protocol.name !== 'openai-chat' || !hasForeignTools(this.#parsed);
+      return isOwn ? conversation : (this.#decodeMended() ?? conversation);
     } catch (thrown) {
       // Damage of a tool history bricks a session for good if it is not mended; any other malformed
       // field is the client's to put right, and the error says which.
-      if (this.#mend === undefined) throw thrown;
       if (!containsAny(this.bytes, HISTORY) && !this.#mayBeForeign) throw thrown;
-      const notes = new Notes();
-      const value = this.#mend(this.#parsed, this.protocol.name, notes);
-      if (value === this.#parsed) throw thrown;
-      try {
-        const conversation = this.protocol.decodeRequest(value);
-        this.#mended = notes;
-        return conversation;
-      } catch {
-        throw thrown;
-      }
+      const conversation = this.#decodeMended();
+      if (conversation === undefined) throw thrown;
+      return conversation;
+    }
+  }
+
+  /** Undefined where nothing can be mended, or not all. */
+  #decodeMended(): Conversation | undefined {
+    const notes = new Notes();
+    const value = this.#mend?.(this.#parsed, this.protocol.name, notes) ?? this.#parsed;
+    if (value === this.#parsed) return undefined;
+    try {
+      const conversation = this.protocol.decodeRequest(value);
+      this.#mended = notes;
+      return conversation;
+    } catch {
+      return undefined;
     }
   }
 
@@ -331,17 +344,19 @@ export class ClientRequest {
   }
 }
 
-/** May a large body be a request of Responses at Chat Completions, or hold freeform tools of that form? */
-function isForeign(protocol: ProtocolName, bytes: Buffer, members: Members): boolean {
-  if (protocol !== 'openai-chat') return false;
+/** May a large body be a request of Responses at Chat Completions, or hold tools of another API's form? */
+function isForeign(bytes: Buffer, members: Members): boolean {
   if (!members.has('messages')) return members.has('input');
-  const tools = members.get('tools');
-  return (
-    tools !== undefined && containsAny(bytes.subarray(tools.valueStart, tools.valueEnd), FREEFORM)
-  );
+  const { valueStart, valueEnd } = members.get('tools') ?? {};
+  if (valueStart === undefined) return false;
+  const tools = bytes.subarray(valueStart, valueEnd);
+  return !containsAny(tools, NESTED) || containsAny(tools, FREEFORM);
 }
 
+const BRACE = 0x7b;
 const FREEFORM = needles('"custom"');
+/** Of functions in Chat's form. In Responses' form the word is a value. */
+const NESTED = needles('"function":', '"function" :');
 
 // Longer than any name, and short enough to stand in logs, labels and headers.
 const MAX_PER_NAME = 512;

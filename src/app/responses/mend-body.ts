@@ -1,10 +1,11 @@
-/** Reads bodies that are not of their protocol's form: damaged histories, and requests of Responses sent to Chat Completions. */
+/** Reads bodies that are not of their protocol's form: damaged histories, and at Chat Completions requests of Responses or tools of another API. */
 
 import { openaiChat } from '../../codecs/openai-chat/index.ts';
 import { openaiResponses } from '../../codecs/openai-responses/index.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { NO_PROFILE } from '../../conversation/profile-facts.ts';
 import type { Target } from '../../conversation/target.ts';
+import { hasForeignTools, withChatTools } from '../../conversation/tools/chat-form.ts';
 import { repairBody } from '../../features/tool-pairing/index.ts';
 import type { RepairBody } from '../../gateway/client-request.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
@@ -30,9 +31,12 @@ function chatBody(body: Json, notes: Notes): Json {
   if (!isObject(body)) return body;
   const flat = flatFreeform(body.tools);
   const asResponses = body.messages === undefined && body.input !== undefined;
-  if (!asResponses && flat.length === 0) return body;
+  const foreign = !asResponses && hasForeignTools(body);
+  if (!asResponses && flat.length === 0 && !foreign) return body;
   const names = new Set(flat.map((tool) => String(tool.name)));
-  const chat = asResponses ? fromResponses(body, names, notes) : { ...body };
+  const chat: { [name: string]: Json | undefined } = asResponses
+    ? fromResponses(body, names, notes)
+    : withChatTools(body, (member) => notes.add('parameter_mapped', member, 'the form of Chat'));
   const messages = chat.messages;
   if (Array.isArray(messages)) chat.messages = messages.map((one) => withFreeform(one, names));
   if (flat.length > 0) {
@@ -49,6 +53,8 @@ const isFlat = (tool: Json): tool is JsonObject =>
   isObject(tool) &&
   tool.type === 'custom' &&
   tool.custom === undefined &&
+  // Anthropic's functions may have this type.
+  tool.input_schema === undefined &&
   typeof tool.name === 'string' &&
   tool.name !== '';
 
