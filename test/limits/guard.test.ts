@@ -244,6 +244,23 @@ describe('an exchange under limits', () => {
     expect(used()).toEqual([0, 9e9]);
   });
 
+  test.each<[change: string, changed: Partial<Budget>, used: number]>([
+    ['time_zone', { timeZone: 'Europe/Berlin' }, 0],
+    ['per', { per: 'month' }, 0],
+    ['its amount', { nanoUsd: 20e9 }, 9e9],
+    ['its marks', { warn: [0.9] }, 9e9],
+    ['over', { over: { action: 'warn' } }, 9e9],
+  ])('a budget whose %s is changed: what of the running period counts', (_, changed, expected) => {
+    const { open, limits } = gate();
+    const hold = open(key({ budgets: [budget()] }))!.reserve({ tokens: 0, nanoUsd: 9e9 });
+    (hold as { settle(used: object): void }).settle({ tokens: 0, nanoUsd: 9e9 });
+    const usedOf = (more: Partial<Budget>) =>
+      limits.usage(keyLimitsOf(key({ budgets: [budget(more)] })).all).map(({ used }) => used);
+    expect(usedOf(changed)).toEqual([expected]);
+    // A change that is taken back finds what was spent.
+    expect(usedOf({})).toEqual([9e9]);
+  });
+
   test('a budget that only warns counts and lets all through', () => {
     const { open, limits } = gate();
     const principal = key({ budgets: [budget({ over: { action: 'warn' } })] });
