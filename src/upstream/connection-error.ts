@@ -52,7 +52,8 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   const limit = exhausted();
   if (limit !== undefined) {
     const words = `Provider ${provider} could not be reached: no file can be opened any more (${limit}).`;
-    return new NoDescriptor('upstream', words, cause);
+    // Connections that clients keep hold the descriptors that the next ones wait for.
+    return new NoDescriptor('upstream', words, { ...cause, headers: { connection: 'close' } });
   }
   const code = (thrown as { code?: unknown } | null)?.code;
   const known = typeof code === 'string' ? code : undefined;

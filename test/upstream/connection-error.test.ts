@@ -58,15 +58,15 @@ test('a limit is named', () => {
 });
 
 // As many as there may be are opened in a process of its own.
-test('without a free descriptor, the error says so and does not claim a refused connection', async () => {
+test('without a free descriptor, the error says so, claims no refused connection, and frees that of its client', async () => {
   const script = `
     import { openSync, closeSync } from 'node:fs';
     const { connectionError } = await import(${JSON.stringify(import.meta.resolve('../../src/upstream/connection-error.ts'))});
     const all = [];
     try { for (;;) all.push(openSync('/dev/null', 'r')); } catch {}
-    const { message } = connectionError('p', Object.assign(new Error('x'), { code: 'ECONNREFUSED' }));
+    const { message, headers } = connectionError('p', Object.assign(new Error('x'), { code: 'ECONNREFUSED' }));
     for (const one of all) closeSync(one);
-    console.log(message);
+    console.log(message, JSON.stringify(headers));
   `;
   const run = Bun.spawn(
     ['sh', '-c', 'ulimit -n 200; exec "$0" -e "$1"', process.execPath, script],
@@ -75,5 +75,7 @@ test('without a free descriptor, the error says so and does not claim a refused 
       stderr: 'inherit',
     },
   );
-  expect(await new Response(run.stdout).text()).toContain('EMFILE: the limit of this process');
+  const said = await new Response(run.stdout).text();
+  expect(said).toContain('EMFILE: the limit of this process');
+  expect(said).toContain('{"connection":"close"}');
 });
