@@ -274,7 +274,8 @@ export function startOf(
     stream,
     inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
     maxOutputTokens: completes ? allowed?.tokens : 0,
-    choices: completes ? (allowed?.choices ?? 1) : 1,
+    each: endpoint.each,
+    choices: completes || endpoint.each ? (allowed?.choices ?? 1) : 1,
     serviceTier: undefined,
   };
 }

@@ -1,6 +1,7 @@
 /** The endpoints beside the model protocols: which paths they have here and at a vendor. */
 
 import type { EmbedMethod } from '../codecs/codec.ts';
+import type { TryStart } from '../conversation/account/payer.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { isGoogle } from './embeddings.ts';
@@ -15,6 +16,8 @@ export interface Endpoint {
   readonly otherPaths?: readonly string[];
   /** Its answer is no text and no numbers about texts: without usage, nothing says how much was made. */
   readonly media?: boolean;
+  /** Output tokens of each image: of a usual one, and of the largest. */
+  readonly each?: TryStart['each'];
   /** Its answer is a text that may be empty, such as the transcript of silence. */
   readonly mayBeEmpty?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
@@ -42,6 +45,12 @@ const EMBEDDINGS: Endpoint = {
 /** The same, for a client of Google's methods. */
 export const embeddingsBy = (form: EmbedMethod): Endpoint => ({ ...EMBEDDINGS, form });
 
+/**
+ * An image of medium quality, and one of 3584×2048 in high quality (gpt-image-1 and 2:
+ * https://developers.openai.com/api/docs/guides/image-generation#calculating-costs).
+ */
+const IMAGE = { likely: 1584, most: 12_329 };
+
 export const ENDPOINTS: readonly Endpoint[] = [
   EMBEDDINGS,
   { name: 'completions', path: '/completions' },
@@ -49,8 +58,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   { name: 'rerank', path: '/rerank', otherPaths: ['/v2/rerank'] },
   // https://platform.openai.com/docs/api-reference/moderations/create
   { name: 'moderations', path: '/moderations', defaultModel: 'omni-moderation-latest' },
-  { name: 'images-generations', path: '/images/generations', media: true },
-  { name: 'images-edits', path: '/images/edits', media: true },
+  { name: 'images-generations', path: '/images/generations', media: true, each: IMAGE },
+  { name: 'images-edits', path: '/images/edits', media: true, each: IMAGE },
   { name: 'images-variations', path: '/images/variations', media: true },
   { name: 'audio-speech', path: '/audio/speech', media: true },
   { name: 'audio-transcriptions', path: '/audio/transcriptions', media: true, mayBeEmpty: true },

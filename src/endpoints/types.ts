@@ -29,7 +29,7 @@ export interface EndpointRequest {
   readonly stream: boolean;
   /** Vectors of floats are wanted as base64. */
   readonly wantsBase64?: boolean;
-  /** Undefined for forms, which set no limit of tokens. */
+  /** Forms set no limit of tokens. */
   readonly allowed?: AllowedOutput;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;

@@ -274,11 +274,13 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (settles !== undefined)
       return { tokens: 0, nanoUsd: 0, owed: true, countedAt: settles.countedAt };
     const usage = this.#expectedUsage();
-    const { maxOutputTokens, choices } = this.start;
-    const output = this.account.options.estimate.allowed(maxOutputTokens, choices);
+    const { maxOutputTokens, each, choices = 1 } = this.start;
+    const { estimate } = this.account.options;
+    const output = estimate.allowed(each?.most ?? maxOutputTokens, choices);
+    const likely = each === undefined ? usage : { ...usage, output: each.likely * choices };
     return {
       tokens: totalInput(usage) + usage.output,
-      nanoUsd: this.#applied(usage)?.cost,
+      nanoUsd: this.#applied(likely)?.cost,
       mostNanoUsd: this.#price?.most({ input: usage.input, output }, this.#served(usage)),
       choices,
     };

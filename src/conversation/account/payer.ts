@@ -44,6 +44,8 @@ export interface TryStart {
   readonly inputTokens: number;
   /** What the request allows; undefined: it does not say. 0 where an answer has no tokens (embeddings). */
   readonly maxOutputTokens: number | undefined;
+  /** Output tokens to reserve money for, of each answer whose length says nothing of them: of a usual one, at most. */
+  readonly each?: { readonly likely: number; readonly most: number } | undefined;
   /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
   readonly choices?: number;
   /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */

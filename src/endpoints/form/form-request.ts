@@ -1,5 +1,6 @@
 /** A multipart form from a client: its beginning is kept for retries, the rest is streamed to the vendor. */
 
+import { type AllowedOutput, allowedOutput } from '../../conversation/account/allowed-output.ts';
 import { GatewayError } from '../../conversation/errors.ts';
 import type { FormSource } from '../../gateway/types.ts';
 import type { RequestStream } from '../../upstream/transport.ts';
@@ -73,6 +74,7 @@ export class FormReader {
 class FormRequest implements EndpointRequest {
   readonly model: string;
   readonly stream: boolean;
+  readonly allowed: AllowedOutput;
   readonly contentType: string;
   readonly #parser: FormParser;
   readonly #spool: FormSpool;
@@ -97,6 +99,7 @@ class FormRequest implements EndpointRequest {
     this.model = parser.model!;
     const text = (field: string) => parser.fields.find(({ name }) => name === field)?.value;
     this.stream = text('stream')?.toLowerCase() === 'true';
+    this.allowed = allowedOutput({ n: text('n') ?? null });
   }
 
   get bytes(): number {
