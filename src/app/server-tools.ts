@@ -1,5 +1,3 @@
-/** The server tools of a configuration, and their feature for one exchange. */
-
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import { invalid } from '../conversation/errors.ts';

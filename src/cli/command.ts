@@ -60,7 +60,6 @@ export const COMMAND_GROUPS: Readonly<Record<CommandGroup, string>> = {
 export const isGroup = (word: string | undefined): word is CommandGroup =>
   word !== undefined && Object.hasOwn(COMMAND_GROUPS, word);
 
-/** One entry of the command table. */
 export interface CommandSpec {
   readonly name: string;
   /** The group of a rarely needed command. Both `hopgate debug replay` and `hopgate replay` work. */
@@ -91,9 +90,7 @@ export interface Invocation {
   readonly services: () => Promise<CommandServices>;
   /** The command table, for commands that are made from it. */
   readonly commands: readonly CommandSpec[];
-  /** What people read on stdout. */
   readonly out: Terminal;
-  /** What people read on stderr. */
   readonly err: Terminal;
 }
 
@@ -150,7 +147,6 @@ export interface ToolCheck {
   readonly message: string;
 }
 
-/** What a move works between. */
 export interface StateMoveOptions {
   /** The directory of the program's files. */
   readonly home: string;
@@ -159,7 +155,6 @@ export interface StateMoveOptions {
   readonly to: MoveDirection;
 }
 
-/** What `lint` needs. */
 export interface Lint {
   readonly linters: Readonly<Record<ProtocolName, Linter>>;
   /** What this vendor refuses in addition to the protocol; never throws. */
@@ -176,7 +171,6 @@ export interface Pairing {
   fitTurns(conversation: Conversation, target: Target, notes: Notes): Conversation;
 }
 
-/** Options that every command takes. */
 export const COMMON_OPTIONS: Options = {
   config: {
     short: 'c',
@@ -200,3 +194,10 @@ export class UsageError extends Error {
 export const JSON_OPTION: OptionSpec = { summary: 'print JSON, for scripts' };
 
 export const YES: OptionSpec = { short: 'y', summary: 'do not ask' };
+
+/** The parts of a list as it is typed, between commas. */
+export const partsOf = (list: string): readonly string[] =>
+  list
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '');

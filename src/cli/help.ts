@@ -153,7 +153,6 @@ function generalHelp(
   terminal.line(words.more);
 }
 
-/** One command in full. */
 export function commandHelp(
   command: CommandSpec,
   terminal: Terminal,

@@ -1,5 +1,3 @@
-/** The difference between two texts, line by line. */
-
 import { runAtOnce } from '../lib/loop/steps.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { diffText, pairEqual } from '../lib/text/text-diff.ts';

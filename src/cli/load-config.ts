@@ -1,5 +1,3 @@
-/** Loads the configuration for a command, and reports its problems. */
-
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config, ConfigSource } from '../config/config.ts';

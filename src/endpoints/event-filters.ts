@@ -1,5 +1,3 @@
-/** Transforms the events of an endpoint's stream. */
-
 import type { AskedUsage } from '../codecs/codec.ts';
 import { FrameEditor } from '../gateway/stream/edited-frames.ts';
 import { ErrorMask } from '../gateway/stream/mask-errors.ts';

@@ -1,5 +1,3 @@
-/** Values that the steps of an endpoint's exchange hand to each other. */
-
 import type { Codec } from '../codecs/codec.ts';
 import type { AllowedOutput } from '../conversation/account/allowed-output.ts';
 import type { TryAccount } from '../conversation/account/payer.ts';

@@ -1,5 +1,3 @@
-/** Text made safe for HTML, in content and in quoted attributes. */
-
 /** `&`, `<`, `>` and both quotes become entities. */
 export const escapeHtml = (text: string): string =>
   text

@@ -1,5 +1,3 @@
-/** The manual: pages over HTTP, and an index for searches. */
-
 import type { FullText, Searchable } from '../lib/text/full-text.ts';
 import { searchManual, sectionPath } from './search.ts';
 

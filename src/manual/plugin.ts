@@ -1,5 +1,3 @@
-/** The routes of the manual: `/docs` and its pages. */
-
 import { Elysia } from 'elysia';
 import { docsPage, missingPage } from './docs-page.ts';
 

@@ -1,5 +1,3 @@
-/** The `/ui` routes of the server: hands requests to the page and its API. */
-
 import { Elysia } from 'elysia';
 import type { Ui } from './index.ts';
 

@@ -5,7 +5,9 @@ import { banner } from '../../src/cli/banner.ts';
 import { CLIENTS } from '../../src/cli/commands/setup/clients/index.ts';
 import { isServed } from '../../src/cli/served-models.ts';
 import { addressOf } from '../../src/codecs/google-gemini/address.ts';
-import { type Config, environmentFrom, parseConfig } from '../../src/config/index.ts';
+import type { Config } from '../../src/config/config.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { GLM_CONFIG } from './world.ts';
 
 function configOf(text: string): Config {

@@ -11,7 +11,7 @@ import { stateMoves } from '../../src/app/operations/state-moves.ts';
 import { createApp } from '../../src/app.ts';
 import type { CommandServices, Io, ServeOptions } from '../../src/cli/command.ts';
 import { run } from '../../src/cli/index.ts';
-import { environmentFrom } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
 import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
 import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 

@@ -1,7 +1,7 @@
 /** Reading the environment: homes, empty variables and the limit of tool texts. */
 
 import { describe, expect, test } from 'bun:test';
-import { environmentFrom, expandHome } from '../../src/config/index.ts';
+import { environmentFrom, expandHome } from '../../src/config/environment.ts';
 import { parse } from './support.ts';
 
 describe('environment', () => {

@@ -4,7 +4,8 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { environmentFrom, findConfigFile, loadConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { findConfigFile, loadConfig } from '../../src/config/load.ts';
 import { env, good, PROVIDER } from './support.ts';
 
 const CONTRACT = `listen: 127.0.0.1:5520

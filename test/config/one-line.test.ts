@@ -2,7 +2,8 @@
 
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
-import { environmentFrom, loadConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { loadConfig } from '../../src/config/load.ts';
 import { bad, good, PROVIDER } from './support.ts';
 
 const SECRET = 'sk-first\nsk-second';

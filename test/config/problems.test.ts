@@ -3,7 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { describeProblem, type Problem } from '../../src/config/index.ts';
+import { describeProblem, type Problem } from '../../src/config/file/problem.ts';
 import { bad, PROVIDER, parse } from './support.ts';
 
 describe('a file with a mistake', () => {

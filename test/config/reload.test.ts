@@ -13,12 +13,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import {
-  type LiveConfig,
-  liveConfig,
-  loadConfig,
-  type ReloadResult,
-} from '../../src/config/index.ts';
+import { loadConfig } from '../../src/config/load.ts';
+import { type LiveConfig, liveConfig, type ReloadResult } from '../../src/config/reload.ts';
 import { until } from '../support/until.ts';
 import { config, env, PROVIDER } from './support.ts';
 

@@ -4,8 +4,8 @@
 import { describe, expect, test } from 'bun:test';
 import { inspect } from 'node:util';
 import pino from 'pino';
-import { describeProblem, Secret } from '../../src/config/index.ts';
-import { secretsIn } from '../../src/config/secret.ts';
+import { describeProblem } from '../../src/config/file/problem.ts';
+import { Secret, secretsIn } from '../../src/config/secret.ts';
 import { env, good, parse } from './support.ts';
 
 const SECRET = 'sk-live-0123456789abcdef';

@@ -3,7 +3,7 @@
 // biome-ignore-all lint/suspicious/noTemplateCurlyInString: the words that a user writes in the file
 
 import { describe, expect, test } from 'bun:test';
-import { describeProblem } from '../../src/config/index.ts';
+import { describeProblem } from '../../src/config/file/problem.ts';
 import { refusalToServe } from '../../src/config/servable.ts';
 import { bad, good, PROVIDER, parse } from './support.ts';
 

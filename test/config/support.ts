@@ -1,13 +1,9 @@
 /** Parses configurations from texts, for the tests of this folder. */
 
-import {
-  type Config,
-  describeProblem,
-  environmentFrom,
-  type LoadResult,
-  type Problem,
-  parseConfig,
-} from '../../src/config/index.ts';
+import type { Config } from '../../src/config/config.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { describeProblem, type Problem } from '../../src/config/file/problem.ts';
+import { type LoadResult, parseConfig } from '../../src/config/load.ts';
 
 type Variables = Record<string, string>;
 

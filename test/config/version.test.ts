@@ -12,8 +12,9 @@ import {
   CONFIG_VERSION,
   type ConfigMigration,
 } from '../../src/config/file/migrations.ts';
-import { describeProblem, liveConfig } from '../../src/config/index.ts';
+import { describeProblem } from '../../src/config/file/problem.ts';
 import { loadConfig, parseConfig } from '../../src/config/load.ts';
+import { liveConfig } from '../../src/config/reload.ts';
 import { STEPS } from './older-forms.ts';
 
 const environment = environmentFrom({}, '/home/nobody');

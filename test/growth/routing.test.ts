@@ -1,7 +1,7 @@
 /** Routing time is linear in the client's input and in the operator's configuration, and never in their product. */
 
 import { describe, expect, test } from 'bun:test';
-import type { Config } from '../../src/config/index.ts';
+import type { Config } from '../../src/config/config.ts';
 import type { Block, Conversation, Turn } from '../../src/conversation/types.ts';
 import { globTest } from '../../src/lib/text/glob.ts';
 import {

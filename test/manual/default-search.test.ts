@@ -1,7 +1,8 @@
 /** With nothing configured, a declared web search finds pages of the manual: no key, no network. */
 
 import { describe, expect, test } from 'bun:test';
-import { environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import type { WebSearchConfig } from '../../src/config/sections/server-tools/web-search.ts';
 import { runBinary, startGateway } from '../support/binary.ts';
 

@@ -4,7 +4,9 @@ import { describe, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, normalize } from 'node:path';
-import { describeProblem, environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { describeProblem } from '../../src/config/file/problem.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { anchorOf } from '../../src/manual/markdown.ts';
 import { FILES, fences, prose, ROOT } from './files.ts';
 

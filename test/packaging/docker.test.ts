@@ -6,7 +6,8 @@ import { join } from 'node:path';
 import { parse } from 'yaml';
 import { COMMANDS } from '../../src/cli/commands.ts';
 import { parseLine } from '../../src/cli/parse.ts';
-import { environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { program } from '../support/engines/processes.ts';
 
 const ROOT = join(import.meta.dir, '../..');

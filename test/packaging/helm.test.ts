@@ -4,7 +4,8 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
-import { environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { program } from '../support/engines/processes.ts';
 
 const CHART = join(import.meta.dir, '../../deploy/helm/hopgate');

@@ -1,6 +1,8 @@
 /** Requests and routing tables for the tests of this folder. */
 
-import { describeProblem, environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { describeProblem } from '../../src/config/file/problem.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import {
   type RouteRequest,
   type RoutingTable,

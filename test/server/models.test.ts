@@ -3,7 +3,8 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
 import { CODECS } from '../../src/app/codecs.ts';
 import { createApp } from '../../src/app.ts';
-import { environmentFrom, parseConfig } from '../../src/config/index.ts';
+import { environmentFrom } from '../../src/config/environment.ts';
+import { parseConfig } from '../../src/config/load.ts';
 import { dispatch } from '../../src/server/server.ts';
 import { SILENT } from '../../src/telemetry/log.ts';
 import { ModelLists, modelsIn } from '../../src/upstream/model-list.ts';

@@ -1,5 +1,3 @@
-/** `hopgate audit verify`: checks that no entry of the audit was changed, removed or moved, and no key without one. */
-
 import type { AuditReport } from '../../keys/key-store.ts';
 import { keyFileToRead } from '../../keys/move.ts';
 import { messageOf } from '../../lib/text/thrown.ts';

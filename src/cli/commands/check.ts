@@ -1,5 +1,3 @@
-/** `hopgate check`: says whether the configuration can be used, and if not, where and why not. */
-
 import type { LoadResult } from '../../config/load.ts';
 import { modelWarnings } from '../../config/models/ended-models.ts';
 import { jsonSchema } from '../../config/sections/index.ts';

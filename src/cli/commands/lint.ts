@@ -1,5 +1,3 @@
-/** `hopgate lint`: what a vendor or a client would refuse of a request body or a recorded stream. */
-
 import { resolve } from 'node:path';
 import type { Finding, Linter } from '../../codecs/lint.ts';
 import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';

@@ -1,5 +1,3 @@
-/** `hopgate logs`: prints the log of the service, or of a file, in lines for people. */
-
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { messageOf } from '../../lib/text/thrown.ts';

@@ -1,5 +1,3 @@
-/** `hopgate man`: the manual page, made from the command table. */
-
 import {
   COMMAND_GROUPS,
   COMMON_OPTIONS,

@@ -1,5 +1,3 @@
-/** `hopgate migrate`: rewrites a configuration file of an older version for this one, and keeps the old file. */
-
 import { existsSync, readFileSync } from 'node:fs';
 import { readYaml } from '../../config/file/document.ts';
 import { CONFIG_MIGRATIONS, type ConfigMigration } from '../../config/file/migrations.ts';

@@ -1,5 +1,3 @@
-/** `hopgate models`: lists models and their targets; with --explain, says which rule routes a request and why. */
-
 import { mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
 import manifest from '../../../package.json' with { type: 'json' };
@@ -27,6 +25,7 @@ import {
   routingTable,
 } from '../../routing/index.ts';
 import { askForModels, ModelLists } from '../../upstream/model-list.ts';
+import { bodyProtocol } from '../body-protocol.ts';
 import {
   type CommandServices,
   type CommandSpec,
@@ -240,17 +239,10 @@ function parseNamedRequest(
   return body;
 }
 
+/** A plain dialogue is the same in Chat and Messages. */
 function protocolOf(body: NamedRequest): ProtocolName {
   if (typeof body === 'string') return 'openai-chat';
-  if ('input' in body) return 'openai-responses';
-  if ('contents' in body) return 'google-gemini';
-  // Chat has no `system` member and no tool with an `input_schema`; Messages always has an output cap.
-  const tools = Array.isArray(body.tools) ? (body.tools as readonly Json[]) : [];
-  const messages =
-    'system' in body ||
-    'thinking' in body ||
-    tools.some((tool) => isObject(tool) && 'input_schema' in tool);
-  return messages ? 'anthropic-messages' : 'openai-chat';
+  return bodyProtocol(body) ?? ('thinking' in body ? 'anthropic-messages' : 'openai-chat');
 }
 
 /** Ten times what the file has. */

@@ -1,5 +1,3 @@
-/** `hopgate repair`: repairs tool histories offline; reads request bodies, one a line, and writes valid ones. */
-
 import { GatewayError } from '../../conversation/errors.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';

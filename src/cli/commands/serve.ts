@@ -1,5 +1,3 @@
-/** `hopgate serve`: loads the configuration, applies the flags, and starts the server. */
-
 import type { Config } from '../../config/config.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
 import { loadForCommand, loadOptions, reportProblems } from '../load-config.ts';

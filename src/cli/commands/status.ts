@@ -1,5 +1,3 @@
-/** `hopgate status`: is the gateway of this configuration running, and which of its targets serve. */
-
 import { isObject, type Json } from '../../lib/json/json.ts';
 import { objects } from '../../lib/json/typed-reads.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';

@@ -1,5 +1,3 @@
-/** `hopgate ui` and `hopgate docs`: open the page with the exchanges, or the manual, in a browser, or print its address. */
-
 import { needsKey } from '../../config/sections/auth.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
 import { loadWithoutKeys } from '../load-config.ts';

@@ -1,5 +1,3 @@
-/** `hopgate usage`: what was used and spent, by key, model, target, session or label, from the file of spend. */
-
 import { GatewayError } from '../../conversation/errors.ts';
 import { usdText } from '../../lib/text/usd.ts';
 import { lostCosts, requestCounts } from '../../money/row-reports.ts';

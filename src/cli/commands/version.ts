@@ -1,5 +1,3 @@
-/** `hopgate version`: the version, commit, runtime and platform of this program. */
-
 import manifest from '../../../package.json' with { type: 'json' };
 import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 

@@ -34,18 +34,12 @@ export interface Findings {
 }
 
 /** An issue with its position in the file. */
-export interface Problem {
+export interface Problem extends Omit<Issue, 'path' | 'key'> {
   /** `routes[0].when.model`; '' for the file as a whole. */
   readonly path: string;
-  /** From 1; 0 when the problem has no place in a file. */
+  /** Both from 1; 0 when the problem has no place in a file. */
   readonly line: number;
-  /** From 1; 0 when the problem has no place in a file. */
   readonly column: number;
-  readonly message: string;
-  /** What was probably meant: the right key or value. */
-  readonly suggestion?: string;
-  /** See {@link Issue.environment}. */
-  readonly environment?: boolean;
 }
 
 /** Problems reported for one file; a file that is no configuration can have one for each character. */

@@ -1,5 +1,3 @@
-/** The section `auth`: the keys that clients must send, and what each of them may see. */
-
 import { sha256Hex } from '../../lib/text/sha256.ts';
 import type { Environment } from '../environment.ts';
 import type { Findings, Path } from '../file/problem.ts';

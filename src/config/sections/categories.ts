@@ -1,5 +1,3 @@
-/** The section `categories`: how the built-in classifier tells kinds of requests apart. */
-
 import { words } from '../../lib/text/words.ts';
 import { closed, count, list, type ProgramForm, text } from '../file/schema.ts';
 

@@ -1,5 +1,3 @@
-/** The section `conversation`: language and texts of the tools that a chat app's conversation offers to models. */
-
 import { choice, closed, text } from '../file/schema.ts';
 
 /** The texts that can be replaced. */

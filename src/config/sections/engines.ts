@@ -1,5 +1,3 @@
-/** The section `engines`: a shared cache, database and object store, with which several machines are one gateway. */
-
 import type { Environment } from '../environment.ts';
 import { choice, closed, list, type ProgramForm, string } from '../file/schema.ts';
 import { Secret } from '../secret.ts';

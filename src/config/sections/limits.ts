@@ -1,5 +1,3 @@
-/** The section `limits`: sizes, numbers and times that no request, response or stop may exceed. */
-
 import { closed, count, number, type ProgramForm, seconds, secondsFrom } from '../file/schema.ts';
 
 const DEFAULT_BODY_BYTES = 52_428_800;

@@ -1,5 +1,3 @@
-/** The section `memory`: where events are kept, how they are found, and how many there may be. */
-
 import { join } from 'node:path';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../file/problem.ts';

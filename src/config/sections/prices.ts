@@ -1,5 +1,3 @@
-/** The `prices` of a provider: what its models cost. */
-
 import {
   choice,
   closed,

@@ -1,5 +1,3 @@
-/** The section `profiles`: vendor facts of the file, laid over the built-in profiles. */
-
 import { type Facts, PROFILE_FACTS } from '../../conversation/profile-facts.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';

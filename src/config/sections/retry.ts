@@ -1,5 +1,3 @@
-/** The section `retry`, and a provider's own: how often a request is tried, and how long to wait between. */
-
 import { closed, count, flag, inherited, type ProgramForm, seconds } from '../file/schema.ts';
 
 const keys = {

@@ -1,5 +1,3 @@
-/** The section `routes`: rules that send a request to targets, the first one that matches deciding. */
-
 import type { Findings, Path } from '../file/problem.ts';
 import {
   choice,

@@ -1,5 +1,3 @@
-/** The section `samples`: which exchanges are recorded, where, and for how long. */
-
 import { join } from 'node:path';
 import { choice, closed, count, list, path } from '../file/schema.ts';
 

@@ -1,5 +1,3 @@
-/** A window of time: certain hours, on certain days, in a time zone. */
-
 import { localTime } from '../../lib/text/calendar.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { choice, closed, either, oneOrMore, type Reading, string, text } from '../file/schema.ts';

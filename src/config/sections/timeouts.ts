@@ -1,5 +1,3 @@
-/** The section `timeouts`, and a provider's own: how long an upstream may take. */
-
 import { closed, inherited, type ProgramForm, seconds } from '../file/schema.ts';
 
 const keys = {

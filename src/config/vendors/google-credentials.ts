@@ -1,5 +1,3 @@
-/** A Google credentials file: where it usually stands, and what is in it. */
-
 import { join } from 'node:path';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { type Environment, expandHome } from '../environment.ts';

@@ -44,11 +44,7 @@ interface SettledTry {
 }
 
 export class BatchSettlement {
-  readonly #tries: readonly SettledTry[];
-
-  private constructor(tries: readonly SettledTry[]) {
-    this.#tries = tries;
-  }
+  private constructor(private readonly tries: readonly SettledTry[]) {}
 
   static async begin(
     { provider, upstreamKey }: VendorObject,
@@ -80,9 +76,9 @@ export class BatchSettlement {
 
   /** An answer, at the price of the model that it names. */
   add({ usage, model }: Used): void {
-    const own = this.#tries.find(({ due }) => due.model === model || due.asked === model);
-    const near = own ?? this.#tries.find(({ due }) => model?.startsWith(due.model));
-    const found = near ?? this.#tries[0];
+    const own = this.tries.find(({ due }) => due.model === model || due.asked === model);
+    const near = own ?? this.tries.find(({ due }) => model?.startsWith(due.model));
+    const found = near ?? this.tries[0];
     if (found === undefined) return;
     found.isAnswered = true;
     found.account.count?.(usage, model);
@@ -90,7 +86,7 @@ export class BatchSettlement {
 
   end(): void {
     // Requests that were not answered cost nothing.
-    for (const { account, isAnswered } of this.#tries)
+    for (const { account, isAnswered } of this.tries)
       account.end({
         ended: isAnswered ? 'done' : 'error',
         usage: undefined,

@@ -7,17 +7,14 @@ import type { RoutedTarget } from '../../routing/index.ts';
 import type { BatchModel, DueTry } from './vendor-objects.ts';
 
 export class BatchTries {
-  readonly #account: Account | undefined;
-  readonly #session: string;
-  readonly #request: string;
   #due: readonly DueTry[] | undefined;
   #all: readonly TryAccount[] = [];
 
-  constructor(account: Account | undefined, session: string, request: string) {
-    this.#account = account;
-    this.#session = session;
-    this.#request = request;
-  }
+  constructor(
+    private readonly account: Account | undefined,
+    private readonly session: string,
+    private readonly request: string,
+  ) {}
 
   async begin(
     target: RoutedTarget['target'],
@@ -25,7 +22,7 @@ export class BatchTries {
     attempt: number,
     models: readonly BatchModel[],
   ): Promise<TryAccount | undefined> {
-    if (this.#account === undefined) return undefined;
+    if (this.account === undefined) return undefined;
     const all: TryAccount[] = [];
     const end = (result: TryResult) => {
       for (const one of all) one.end(result);
@@ -35,12 +32,12 @@ export class BatchTries {
     this.#due = models.map((one) => ({
       ...one,
       countedAt,
-      request: this.#request,
-      ...(this.#session !== '' && { session: this.#session }),
+      request: this.request,
+      ...(this.session !== '' && { session: this.session }),
     }));
     try {
       for (const { asked, model, requests, bytes, maxTokens, answers } of models) {
-        const one = await this.#account.beginTry({
+        const one = await this.account.beginTry({
           target: { ...target, model },
           model: asked,
           upstreamKey,
@@ -78,7 +75,7 @@ export class BatchTries {
         pending: true,
         bytes: 0,
       });
-      const spent = this.#account?.spent;
+      const spent = this.account?.spent;
       return spent === undefined ? due : { ...due, spent };
     });
   }

@@ -8,18 +8,14 @@ import type { FormSpool } from '../form/spool.ts';
 import { type FoundRequest, requestLines } from './batch-requests.ts';
 
 export class FileForm {
-  readonly purpose: string | undefined;
-  readonly #spool: FormSpool;
   readonly #start: number;
   readonly #end: number;
 
   private constructor(
-    spool: FormSpool,
-    purpose: string | undefined,
+    private readonly spool: FormSpool,
+    readonly purpose: string | undefined,
     [start, end]: readonly [number, number],
   ) {
-    this.#spool = spool;
-    this.purpose = purpose;
     this.#start = start;
     this.#end = end;
   }
@@ -51,22 +47,22 @@ export class FileForm {
   }
 
   whole(): RequestStream {
-    return streamOf(this.#spool.size, this.#spool.read(0, this.#spool.size));
+    return streamOf(this.spool.size, this.spool.read(0, this.spool.size));
   }
 
   /** @param growth bytes that the file has more with these names */
   renamed(lineBytes: number, growth: number, nameOf: (model: string) => string): RequestStream {
-    return streamOf(this.#spool.size + growth, this.#renamed(lineBytes, nameOf));
+    return streamOf(this.spool.size + growth, this.#renamed(lineBytes, nameOf));
   }
 
   async *#renamed(lineBytes: number, nameOf: (model: string) => string) {
-    yield* this.#spool.read(0, this.#start);
+    yield* this.spool.read(0, this.#start);
     yield* this.#lines(lineBytes, ({ model }) => nameOf(model));
-    yield* this.#spool.read(this.#end, this.#spool.size);
+    yield* this.spool.read(this.#end, this.spool.size);
   }
 
   #lines(lineBytes: number, see: (request: FoundRequest) => string | undefined) {
-    return requestLines(this.#spool.read(this.#start, this.#end), lineBytes, see);
+    return requestLines(this.spool.read(this.#start, this.#end), lineBytes, see);
   }
 }
 

@@ -108,18 +108,15 @@ const IDS_AT_ONCE = 1000;
 const COLUMNS = 'id, kind, api, provider, upstream_key, made, object, models, batch, due';
 
 export class VendorObjects {
-  readonly #database: SqlDatabase;
-  readonly #seal: TextSeal;
-
-  constructor(database: SqlDatabase, seal: TextSeal) {
-    this.#database = database;
-    this.#seal = seal;
-  }
+  constructor(
+    private readonly database: SqlDatabase,
+    private readonly seal: TextSeal,
+  ) {}
 
   /** Replaces the object; the other fields stay as they are. */
   async put(one: VendorObject): Promise<void> {
     const { owner, id, kind, api, provider, upstreamKey, made, object, models, batch, due } = one;
-    await this.#database.query(
+    await this.database.query(
       `INSERT INTO hopgate.vendor_objects
          (owner, id, kind, api, provider, upstream_key, made, object, models, batch, due)
        VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
@@ -132,7 +129,7 @@ export class VendorObjects {
         provider,
         upstreamKey ?? null,
         made,
-        this.#seal.seal(Buffer.from(JSON.stringify(object)), placeOf(owner, id)),
+        this.seal.seal(Buffer.from(JSON.stringify(object)), placeOf(owner, id)),
         models === undefined ? null : JSON.stringify(models),
         batch ?? null,
         due === undefined ? null : JSON.stringify(due),
@@ -141,7 +138,7 @@ export class VendorObjects {
   }
 
   async get(owner: string, id: string): Promise<VendorObject | undefined> {
-    const [row] = await this.#database.query<Row>(
+    const [row] = await this.database.query<Row>(
       `SELECT ${COLUMNS} FROM hopgate.vendor_objects WHERE owner = $1 AND id = $2`,
       [owner, id],
     );
@@ -152,8 +149,8 @@ export class VendorObjects {
   async addIssued(owner: string, ids: readonly string[], provider: string): Promise<void> {
     const made = Date.now();
     for (const id of ids) {
-      const object = this.#seal.seal(Buffer.from('{}'), placeOf(owner, id));
-      await this.#database.query(
+      const object = this.seal.seal(Buffer.from('{}'), placeOf(owner, id));
+      await this.database.query(
         `INSERT INTO hopgate.vendor_objects (owner, id, kind, api, provider, made, object)
          SELECT CAST($1 AS text), CAST($2 AS text), 'issued', '', CAST($3 AS text), CAST($4 AS bigint), $5
          WHERE NOT EXISTS (SELECT 1 FROM hopgate.vendor_objects WHERE id = $2)
@@ -165,7 +162,7 @@ export class VendorObjects {
 
   /** Forgets issued ids that no vendor keeps any more. */
   async removeOldIssued(): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `DELETE FROM hopgate.vendor_objects WHERE kind = 'issued' AND made < $1`,
       [Date.now() - ISSUED_MS],
     );
@@ -176,7 +173,7 @@ export class VendorObjects {
     const foreign: string[] = [];
     for (let at = 0; at < ids.length && foreign.length === 0; at += IDS_AT_ONCE) {
       const some = ids.slice(at, at + IDS_AT_ONCE);
-      const rows = await this.#database.query<{ id: string; is_own: number }>(
+      const rows = await this.database.query<{ id: string; is_own: number }>(
         `SELECT id, max(CASE WHEN owner = $1 THEN 1 ELSE 0 END) AS is_own FROM hopgate.vendor_objects
          WHERE id IN (${placeholders(some.length, 2)}) GROUP BY id`,
         [owner, ...some],
@@ -202,7 +199,7 @@ export class VendorObjects {
         ? ''
         : `AND (made, id) ${ascending ? '>' : '<'} (SELECT made, id FROM hopgate.vendor_objects WHERE owner = $1 AND id = $5)`;
     const order = ascending ? 'ASC' : 'DESC';
-    const rows = await this.#database.query<Row>(
+    const rows = await this.database.query<Row>(
       `SELECT ${COLUMNS} FROM hopgate.vendor_objects
        WHERE owner = $1 AND kind = $2 AND api = $3 ${where}
        ORDER BY made ${order}, id ${order} LIMIT $4`,
@@ -212,7 +209,7 @@ export class VendorObjects {
   }
 
   async remove(owner: string, id: string): Promise<void> {
-    await this.#database.query('DELETE FROM hopgate.vendor_objects WHERE owner = $1 AND id = $2', [
+    await this.database.query('DELETE FROM hopgate.vendor_objects WHERE owner = $1 AND id = $2', [
       owner,
       id,
     ]);
@@ -220,7 +217,7 @@ export class VendorObjects {
 
   /** Tries that its results settle; only the first caller gets them. */
   async takeDue(owner: string, id: string): Promise<readonly DueTry[] | undefined> {
-    const [row] = await this.#database.query<{ settled: string }>(
+    const [row] = await this.database.query<{ settled: string }>(
       `UPDATE hopgate.vendor_objects SET settled = due, due = NULL
        WHERE owner = $1 AND id = $2 AND due IS NOT NULL RETURNING settled`,
       [owner, id],
@@ -230,7 +227,7 @@ export class VendorObjects {
 
   /** Undoes it: it could not be settled after all. */
   async giveBackDue(owner: string, id: string): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `UPDATE hopgate.vendor_objects SET due = settled, settled = NULL
        WHERE owner = $1 AND id = $2 AND due IS NULL`,
       [owner, id],
@@ -238,12 +235,12 @@ export class VendorObjects {
   }
 
   close(): void {
-    this.#database.close();
+    this.database.close();
   }
 
   #read(owner: string, row: Row): VendorObject {
     const { id, kind, api, provider, upstream_key, made, models, batch, due } = row;
-    const text = this.#seal.open(row.object, placeOf(owner, id));
+    const text = this.seal.open(row.object, placeOf(owner, id));
     const object = text && tryParse(Buffer.from(text).toString());
     return {
       owner,

@@ -1,5 +1,3 @@
-/** Types of the search for the smallest failing request: options, probes and the report. */
-
 import type { ProtocolName } from '../../conversation/types.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
 

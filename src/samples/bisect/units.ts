@@ -76,12 +76,7 @@ export function messageUnits(body: JsonObject, protocol: ProtocolName): readonly
     const before = messages[i - 1];
     if (isObject(before) && before.type === 'reasoning') join(i - 1, i);
   });
-  const groups = new Map<number, number[]>();
-  unitOf.forEach((unit, i) => {
-    const group = groups.get(unit);
-    if (group === undefined) groups.set(unit, [i]);
-    else group.push(i);
-  });
+  const groups = Map.groupBy(messages.keys(), (i) => unitOf[i]);
   return [...groups.values()].map((indexes) => ({
     indexes,
     pointers: indexes.map((i) => `/${key}/${i}`),

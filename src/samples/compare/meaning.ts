@@ -161,13 +161,7 @@ function* pairsInOrder(a: readonly Unit[], b: readonly Unit[]): Steps<readonly P
 }
 
 function gap(left: readonly Unit[], right: readonly Unit[]): readonly Pair[] {
-  const waiting = new Map<string, Unit[]>();
-  for (const unit of right) {
-    const own = waiting.get(unit.kind);
-    if (own === undefined) waiting.set(unit.kind, [unit]);
-    else own.push(unit);
-  }
-  for (const units of waiting.values()) units.reverse();
+  const waiting = Map.groupBy(right.toReversed(), ({ kind }) => kind);
   const pairs = left.map((unit): Pair => [unit, waiting.get(unit.kind)?.pop()]);
   const taken = new Set(pairs.map(([, unit]) => unit));
   return [

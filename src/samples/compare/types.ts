@@ -1,5 +1,3 @@
-/** Types of a comparison by meaning: what two bodies say, whatever their protocols. */
-
 export type PartName = 'model' | 'system' | 'tools' | 'messages' | 'settings' | 'answer';
 
 export interface MeaningDiff {

@@ -1,6 +1,6 @@
 /** Blanks the texts and images of a body in place: structure and length stay, the content is gone. */
 
-import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
+import type { Steps } from '../../lib/loop/steps.ts';
 import { wordSet } from '../../lib/text/words.ts';
 
 /** Members whose strings are texts of people or models, at any depth; the last three say them again beside `logprobs`. */
@@ -25,14 +25,7 @@ const MEDIA = wordSet(`
 /** Kinds of content that can be blanked. */
 export type BlankedContent = 'texts' | 'images';
 
-/** A blanked copy of equal length, of JSON or of the data lines of an event stream. */
-export const blankBody = (
-  bytes: Uint8Array,
-  sse: boolean,
-  what: readonly BlankedContent[] = ['texts', 'images'],
-): Uint8Array => runAtOnce(blankBodyInSteps(Buffer.from(bytes), sse, what));
-
-/** The same in place and in steps. */
+/** Blanks JSON, or the data lines of an event stream, in place and in steps. */
 export function* blankBodyInSteps(
   out: Buffer,
   sse: boolean,

@@ -2,7 +2,6 @@
 
 import type { Note } from '../../conversation/notes.ts';
 import type { Change } from '../../lib/json/json-diff.ts';
-import type { ExplainedChange } from '../sample.ts';
 
 /** The parts of a path, written as `messages[3].content` or `/messages/3/content`. */
 const partsOf = (where: string): readonly string[] =>
@@ -46,16 +45,7 @@ export interface PlacedRule {
   readonly what: string | undefined;
 }
 
-/** The changes with the rules whose `where` fits best; a single field name fits at any depth. */
-export function explainChanges(
-  changes: readonly Change[],
-  notes: readonly Note[],
-): readonly ExplainedChange[] {
-  const known = placedRules(notes);
-  return changes.map((change) => ({ ...change, rules: rulesBehind(change, known) }));
-}
-
-/** Names of the rules whose place fits a change best. */
+/** Names of the rules whose place fits a change best; a single field name fits at any depth. */
 export function rulesBehind(change: Change, known: readonly PlacedRule[]): readonly string[] {
   if (known.length === 0) return [];
   const text =

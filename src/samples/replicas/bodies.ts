@@ -23,6 +23,10 @@ export interface BodyStore {
   readonly seal: TextSeal;
 }
 
+/** Of all bodies of a sample. */
+export const bytesOf = ({ sizes }: Pick<SharedBodies, 'sizes'>): number =>
+  sizes.reduce((sum, size) => sum + size, 0);
+
 /** Why bodies cannot be read: they are gone, or cannot be opened with the secrets of this configuration. */
 export class UnreadableBodies extends Error {
   override readonly name = 'UnreadableBodies';
@@ -43,8 +47,7 @@ export async function planBodies(
     if (found === undefined) return undefined;
     sizes.push(found.size);
   }
-  const bytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { key, sizes, parts: Math.ceil(bytes / PART_BYTES) };
+  return { key, sizes, parts: Math.ceil(bytesOf({ sizes }) / PART_BYTES) };
 }
 
 /**
@@ -191,10 +194,7 @@ export class BodyFetcher {
     const { root, store } = this.options;
     try {
       await fetchBodies(this.options, root, meta, object);
-      store.hold(
-        meta,
-        object.sizes.reduce((sum, size) => sum + size, 0),
-      );
+      store.hold(meta, bytesOf(object));
     } catch (cause) {
       const reason = messageOf(cause);
       const message = `The bodies of ${meta.id}, which another replica recorded, cannot be read: ${reason}.`;

@@ -80,21 +80,20 @@ const ABANDONED = "interval '7 days'";
 const TOLD = "interval '7 days'";
 
 export class SampleList {
-  readonly #database: Sql;
-  readonly #erasures: Pick<ReplicaErasures, 'prepared'>;
   readonly #prepared: () => Promise<void>;
   /** How much the clock of this process is ahead of the database's, at least. */
   #ahead = 0;
 
-  constructor(database: Sql, erasures: Pick<ReplicaErasures, 'prepared'>) {
-    this.#database = database;
-    this.#erasures = erasures;
+  constructor(
+    private readonly database: Sql,
+    private readonly erasures: Pick<ReplicaErasures, 'prepared'>,
+  ) {
     this.#prepared = prepared(database, 'samples', MIGRATIONS);
   }
 
   /** Makes the tables. @throws EngineAway */
   async ready(): Promise<void> {
-    await this.#erasures.prepared();
+    await this.erasures.prepared();
     await this.#prepared();
   }
 
@@ -109,7 +108,7 @@ export class SampleList {
   ): Promise<
     readonly { readonly id: string; readonly replica: string; readonly state: ListedState }[]
   > {
-    return this.#database.transaction(async (inside) => {
+    return this.database.transaction(async (inside) => {
       await beforeErasures(inside);
       await this.#readClock(inside);
       for (const one of samples) {
@@ -142,7 +141,7 @@ export class SampleList {
 
   /** Lists an uploaded sample for all replicas. False: it was removed meanwhile. @throws EngineAway */
   complete(id: string, meta: Uint8Array): Promise<boolean> {
-    return this.#database.transaction(async (inside) => {
+    return this.database.transaction(async (inside) => {
       await beforeErasures(inside);
       await inOrder(inside);
       const done = await inside.query(
@@ -156,7 +155,7 @@ export class SampleList {
 
   /** What changed behind `seq`, a page of it. @throws EngineAway */
   changes(seq: number): Promise<readonly ListedSample[]> {
-    return this.#database.query(
+    return this.database.query(
       `SELECT seq, id, replica, state, meta FROM hopgate.samples WHERE seq > $1 ORDER BY seq LIMIT ${PAGE}`,
       [seq],
       DEADLINE_MS,
@@ -165,7 +164,7 @@ export class SampleList {
 
   /** The database was restored from an older backup: numbers behind which nothing was followed come again. @throws EngineAway */
   async isBehind(seq: number): Promise<boolean> {
-    const [row] = await this.#database.query<{ restored: boolean }>(
+    const [row] = await this.database.query<{ restored: boolean }>(
       `SELECT ${isBehind('hopgate.samples_seq', '$1::bigint')} AS restored`,
       [seq],
       DEADLINE_MS,
@@ -175,7 +174,7 @@ export class SampleList {
 
   /** Who has followed less far cannot know all that was removed. @throws EngineAway */
   async forgotten(): Promise<number> {
-    const [row] = await this.#database.query<{ seq: number }>(
+    const [row] = await this.database.query<{ seq: number }>(
       `SELECT seq FROM hopgate.samples_state WHERE name = 'forgotten'`,
       [],
       DEADLINE_MS,
@@ -186,7 +185,7 @@ export class SampleList {
   /** Marks samples as removed; returns their objects. @throws EngineAway */
   remove(ids: readonly string[]): Promise<readonly StoredObject[]> {
     if (ids.length === 0) return Promise.resolve([]);
-    return this.#database.transaction(async (inside) => {
+    return this.database.transaction(async (inside) => {
       await inOrder(inside);
       return inside.query<StoredObject>(
         `UPDATE hopgate.samples SET state = 'gone', meta = NULL, space = NULL, bytes = 0,
@@ -199,7 +198,7 @@ export class SampleList {
 
   /** Samples of erased memory spaces; of this one, or of any. A page of ids. @throws EngineAway */
   async erased(space?: string): Promise<readonly string[]> {
-    const rows = await this.#database.query<{ id: string }>(
+    const rows = await this.database.query<{ id: string }>(
       `SELECT id FROM hopgate.samples WHERE space IS NOT NULL AND ($1::text IS NULL OR space = $1)
          AND ${isErased('space', 'began')} LIMIT ${PAGE}`,
       [space ?? null],
@@ -220,7 +219,7 @@ export class SampleList {
     maxBytes,
     maxCount,
   }: Retention): Promise<readonly string[]> {
-    const rows = await this.#database.query<{ id: string }>(
+    const rows = await this.database.query<{ id: string }>(
       // A sample stands behind as many as its owner has that are newer: the first of each owner come first.
       `WITH owned AS (
          SELECT id, failed, began, bytes, row_number() OVER own AS own_place, sum(bytes) OVER own AS own_bytes
@@ -247,7 +246,7 @@ export class SampleList {
 
   /** Removed samples whose objects have to be looked for, a page. @throws EngineAway */
   unchecked(): Promise<readonly StoredObject[]> {
-    return this.#database.query(
+    return this.database.query(
       `SELECT id, key, parts FROM hopgate.samples WHERE state = 'gone'
          AND (checks = 0 OR (checks = 1 AND changed < now() - ${SECOND_CHECK})) LIMIT ${PAGE}`,
       [],
@@ -257,7 +256,7 @@ export class SampleList {
 
   /** The object store no longer lists the objects of these. @throws EngineAway */
   async checked(ids: readonly string[]): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `UPDATE hopgate.samples SET checks = checks + 1 WHERE id = ANY($1) AND state = 'gone'`,
       [ids],
       DEADLINE_MS,
@@ -266,7 +265,7 @@ export class SampleList {
 
   /** Forgets samples that were removed long ago. @throws EngineAway */
   async forget(): Promise<void> {
-    await this.#database.query(
+    await this.database.query(
       `WITH old AS (DELETE FROM hopgate.samples
            WHERE state = 'gone' AND checks > 1 AND changed < now() - ${TOLD} RETURNING seq)
          UPDATE hopgate.samples_state SET seq = greatest(seq, (SELECT max(seq) FROM old))
@@ -278,7 +277,7 @@ export class SampleList {
 
   /** Is this replica the one that cleans now, for a minute? @throws EngineAway */
   async leads(replica: string): Promise<boolean> {
-    const rows = await this.#database.query(
+    const rows = await this.database.query(
       `UPDATE hopgate.samples_state SET holder = $1, until = now() + interval '1 minute'
          WHERE name = 'cleaning' AND (holder = $1 OR until IS NULL OR until < now()) RETURNING name`,
       [replica],

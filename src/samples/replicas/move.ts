@@ -1,5 +1,3 @@
-/** Moves recorded exchanges between the folder of a machine and the engines of all replicas. */
-
 import { existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';

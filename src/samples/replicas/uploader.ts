@@ -5,7 +5,7 @@ import { othersTurn } from '../../lib/loop/steps.ts';
 import { nameHash } from '../../state/erasures.ts';
 import type { SampleMeta, SharedBodies } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
-import { type BodyStore, planBodies, removeBodies, storeBodies } from './bodies.ts';
+import { type BodyStore, bytesOf, planBodies, removeBodies, storeBodies } from './bodies.ts';
 import { type KnownSample, type LocalFolder, metaPlace } from './folder-store.ts';
 import { type SampleList, spaceHash } from './list.ts';
 
@@ -172,10 +172,7 @@ export class Uploader {
     const { folder } = this.options;
     folder.mark(meta, bodies);
     folder.store.add(meta);
-    folder.store.hold(
-      meta,
-      bodies.sizes.reduce((sum, size) => sum + size, 0),
-    );
+    folder.store.hold(meta, bytesOf(bodies));
   }
 
   async #step(step: number): Promise<void> {
@@ -194,7 +191,7 @@ function newSample({ meta, bodies }: Upload) {
     key: bodies.key,
     time,
     failed,
-    bytes: bodies.sizes.reduce((sum, size) => sum + size, 0),
+    bytes: bytesOf(bodies),
     parts: bodies.parts,
     space: space === undefined || space === '' ? undefined : spaceHash(space),
     owner: nameHash(owner),

@@ -1,5 +1,3 @@
-/** Exports a sample as one file, and imports such a file into a folder of samples. */
-
 import { join } from 'node:path';
 import { isObject } from '../../lib/json/json.ts';
 import type { Steps } from '../../lib/loop/steps.ts';

@@ -1,5 +1,3 @@
-/** Translates the filter of a list into conditions of an SQL query. */
-
 import type { Steps } from '../../lib/loop/steps.ts';
 import { globTest, isGlob } from '../../lib/text/glob.ts';
 import { words } from '../../lib/text/words.ts';

@@ -83,22 +83,14 @@ interface Owned {
 
 /** The samples of each owner, given out one by one. */
 class OwnedSamples {
-  readonly #index: SampleIndex;
-  readonly #failed: boolean;
-  readonly #taken: ReadonlyMap<string, SampleRow>;
-  readonly #limit: number;
   readonly #owners: Owned[];
 
   constructor(
-    index: SampleIndex,
-    failed: boolean,
-    taken: ReadonlyMap<string, SampleRow>,
-    limit: number,
+    private readonly index: SampleIndex,
+    private readonly failed: boolean,
+    private readonly taken: ReadonlyMap<string, SampleRow>,
+    private readonly limit: number,
   ) {
-    this.#index = index;
-    this.#failed = failed;
-    this.#taken = taken;
-    this.#limit = limit;
     this.#owners = index.owned(failed).map((one) => ({ ...one }));
     const by = new Map(this.#owners.map((one) => [one.owner, one]));
     for (const row of taken.values()) {
@@ -117,9 +109,9 @@ class OwnedSamples {
         if (one.rows?.length !== 0 && (most === undefined || one[by] > most[by])) most = one;
       }
       if (most === undefined) return undefined;
-      most.rows ??= this.#index
-        .oldest(this.#failed, this.#limit, most.owner)
-        .filter(({ id }) => !this.#taken.has(id))
+      most.rows ??= this.index
+        .oldest(this.failed, this.limit, most.owner)
+        .filter(({ id }) => !this.taken.has(id))
         .reverse();
       const row = most.rows.pop();
       if (row === undefined) continue;

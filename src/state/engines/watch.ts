@@ -105,8 +105,7 @@ export class EngineWatch {
       const why = trouble === undefined ? '' : `: ${messageOf(trouble)}`;
       reject(new EngineAway(this.options.name, `no answer within ${deadlineMs} ms${why}`));
     };
-    // A busy process sees its timers before the answers that have arrived meanwhile: those are read first.
-    const timer = setTimeout(() => setImmediate(() => setImmediate(late)), deadlineMs);
+    const timer = afterAnswers(late, deadlineMs);
     try {
       return await Promise.race([work, promise]);
     } finally {
@@ -170,6 +169,10 @@ export class EngineWatch {
     this.#timer = setTimeout(() => this.#tell(), this.#steadyMs).unref();
   }
 }
+
+/** A busy process sees its timers before the answers that have arrived meanwhile: those are read first. */
+export const afterAnswers = (late: () => void, ms: number) =>
+  setTimeout(() => setImmediate(() => setImmediate(late)), ms);
 
 /** Several addresses that were tried make an error without a message. */
 function messageOf(thrown: unknown): string {

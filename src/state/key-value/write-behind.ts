@@ -3,6 +3,7 @@
 import { atTickEnd, type TickTask } from '../../lib/loop/tick-end.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, script } from '../engines/engine.ts';
+import { afterAnswers } from '../engines/watch.ts';
 import type { EntryLimits } from './room.ts';
 
 /** What is known of a group stays longer than any entry, in milliseconds. */
@@ -136,11 +137,7 @@ export class WriteBehind implements TickTask {
     const { promise, resolve } = Promise.withResolvers<boolean>();
     this.#waiters.push({ number: this.#number, resolve });
     void this.#flush();
-    // A busy process sees its timers before the answers that have arrived meanwhile: those are read first.
-    const timer = setTimeout(
-      () => setImmediate(() => setImmediate(() => resolve(false))),
-      deadlineMs,
-    );
+    const timer = afterAnswers(() => resolve(false), deadlineMs);
     return promise.finally(() => {
       clearTimeout(timer);
       this.#waiters = this.#waiters.filter((one) => one.resolve !== resolve);

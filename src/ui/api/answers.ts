@@ -9,10 +9,10 @@ import { SAFE_HEADERS } from '../serve-page.ts';
 /** Recorded content stays out of caches. */
 export const PRIVATE = { ...SAFE_HEADERS, 'cache-control': 'no-store' };
 
-export function json(value: unknown, status = 200, more: Readonly<Record<string, string>> = {}) {
+export function json(value: unknown, status = 200) {
   return new Response(JSON.stringify(value), {
     status,
-    headers: { ...PRIVATE, 'content-type': 'application/json', ...more },
+    headers: { ...PRIVATE, 'content-type': 'application/json' },
   });
 }
 

@@ -5,7 +5,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { signedText } from '../../../scripts/sign-models.ts';
-import { environmentFrom, loadConfig } from '../../../src/config/index.ts';
+import { environmentFrom } from '../../../src/config/environment.ts';
+import { loadConfig } from '../../../src/config/load.ts';
 import {
   cataloguePrice,
   modelsDate,

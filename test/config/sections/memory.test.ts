@@ -1,7 +1,7 @@
 /** `memory` and the spaces of gateway keys: defaults, secrets and problems. */
 
 import { describe, expect, test } from 'bun:test';
-import { describeProblem } from '../../../src/config/index.ts';
+import { describeProblem } from '../../../src/config/file/problem.ts';
 import { secretsIn } from '../../../src/config/secret.ts';
 import { bad, good, PROVIDER, parse } from '../support.ts';
 

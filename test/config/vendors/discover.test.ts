@@ -1,13 +1,9 @@
 /** Providers that are discovered when nothing is configured. */
 
 import { describe, expect, test } from 'bun:test';
-import {
-  type Config,
-  type Fetch,
-  liveConfig,
-  loadConfig,
-  type ReloadResult,
-} from '../../../src/config/index.ts';
+import type { Config } from '../../../src/config/config.ts';
+import { type Fetch, loadConfig } from '../../../src/config/load.ts';
+import { liveConfig, type ReloadResult } from '../../../src/config/reload.ts';
 import { PROFILES, presetNames, presetOf } from '../../../src/vendors/index.ts';
 import { until } from '../../support/until.ts';
 import { config, env, parse } from '../support.ts';

@@ -2,9 +2,8 @@
 
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Json } from '../../../src/lib/json/json.ts';
-import { parseJson } from '../../../src/lib/json/json.ts';
-import { blankBody } from '../../../src/samples/mask/blank-body.ts';
+import { type Json, parseJson } from '../../../src/lib/json/json.ts';
+import { blankBody } from '../../support/blank-body.ts';
 import { chatHistory, messagesHistory, responsesHistory } from '../record/histories.ts';
 
 const blank = (value: unknown, sse = false, what?: readonly ('texts' | 'images')[]) => {

@@ -1,9 +1,8 @@
 /** No recorded body of a vendor shows a sentence once its texts are blanked, whatever members the vendor has. */
 
 import { expect } from 'bun:test';
-import type { Json } from '../../../src/lib/json/json.ts';
-import { parseJson } from '../../../src/lib/json/json.ts';
-import { blankBody } from '../../../src/samples/mask/blank-body.ts';
+import { type Json, parseJson } from '../../../src/lib/json/json.ts';
+import { blankBody } from '../../support/blank-body.ts';
 import { fixtureBytes, fixtures, fixtureTest } from '../../support/fixtures.ts';
 
 /** What vendors say of a failure, and of their own routing: without it nobody could tell what went wrong. */

@@ -3,14 +3,14 @@
 import { describe, expect, test } from 'bun:test';
 import type { Note } from '../../../src/conversation/notes.ts';
 import { diffJson } from '../../../src/lib/json/json-diff.ts';
-import { explainChanges } from '../../../src/samples/replay/explain.ts';
+import { placedRules, rulesBehind } from '../../../src/samples/replay/explain.ts';
 
 const note = (name: string, where: string, what?: string): Note => ({ name, where, what });
 
 const rules = (a: object, b: object, ...notes: Note[]) =>
-  explainChanges(diffJson(a as never, b as never), notes).map(({ at, rules: named }) => [
-    at,
-    named,
+  diffJson(a as never, b as never).map((change) => [
+    change.at,
+    rulesBehind(change, placedRules(notes)),
   ]);
 
 describe('a change and its rule', () => {

@@ -1,5 +1,3 @@
-/** `hopgate bisect`: finds the smallest request that still fails in the same way, and says what it holds. */
-
 import type { Config } from '../../../config/config.ts';
 import { shownAt } from '../../../lib/json/pointer.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';

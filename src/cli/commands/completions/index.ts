@@ -1,5 +1,3 @@
-/** `hopgate completions`: prints the completion script of a shell, made from the command table. */
-
 import type { CommandSpec, Invocation } from '../../command.ts';
 import { bashCompletion } from './bash.ts';
 import { fishCompletion } from './fish.ts';

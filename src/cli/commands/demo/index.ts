@@ -1,5 +1,3 @@
-/** `hopgate demo`: a chat app in the terminal, with three characters that remember, against a gateway in this process. */
-
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -119,7 +119,6 @@ export function vendorMessage(body: string): string {
   return flat.length > 200 ? `${flat.slice(0, 200)}…` : flat;
 }
 
-/** Refusals by their status. */
 const REFUSALS: Readonly<Record<number, readonly [message: string, hint: string]>> = {
   401: [
     '{key} was rejected',
@@ -139,7 +138,6 @@ const REFUSALS: Readonly<Record<number, readonly [message: string, hint: string]
 const WITHOUT_KEY = 'This server wants a key: put one under keys of the provider.';
 const FAILED = ['the vendor failed', "Look at the vendor's status page and try again."] as const;
 
-/** What a vendor's refusal means. */
 export function diagnoseRefusal(
   status: number,
   body: string,

@@ -1,5 +1,3 @@
-/** `hopgate doctor`: checks the configuration, this machine and every provider, and says what to do. */
-
 import type { Codec } from '../../../codecs/codec.ts';
 import type { Config } from '../../../config/config.ts';
 import type { Environment } from '../../../config/environment.ts';

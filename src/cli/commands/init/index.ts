@@ -1,8 +1,7 @@
-/** `hopgate init`: asks a few questions and writes a configuration that works. */
-
 import { existsSync } from 'node:fs';
+import { expandHome } from '../../../config/environment.ts';
 import { describeProblem } from '../../../config/file/problem.ts';
-import { expandHome, parseConfig, userConfig } from '../../../config/index.ts';
+import { parseConfig, userConfig } from '../../../config/load.ts';
 import type { Category } from '../../../config/sections/categories.ts';
 import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
@@ -11,7 +10,7 @@ import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
-import { type CommandSpec, type Invocation, UsageError, YES } from '../../command.ts';
+import { type CommandSpec, type Invocation, partsOf, UsageError, YES } from '../../command.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { wrap } from '../../terminal.ts';
 import { writeWhole } from '../../whole-file.ts';
@@ -328,10 +327,7 @@ async function ownServer(
   );
   const baseUrl = await questions.ask('  Its base URL?', 'http://127.0.0.1:8000/v1');
   const key = await questions.ask(`  Its key? (Enter: none; \${NAME} takes a variable)`);
-  const models = (await questions.ask('  Its models, separated by commas?', '*'))
-    .split(',')
-    .map((model) => model.trim())
-    .filter((model) => model !== '');
+  const models = partsOf(await questions.ask('  Its models, separated by commas?', '*'));
   const server = { name, protocol: protocol as ProviderAnswer['protocol'], baseUrl, models };
   return key === '' ? server : { ...server, key };
 }

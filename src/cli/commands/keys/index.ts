@@ -1,5 +1,3 @@
-/** `hopgate keys`: makes, lists, changes, rotates and revokes keys while the gateway runs. */
-
 import { PERIODS } from '../../../config/sections/keys/budgets.ts';
 import type { LimitName } from '../../../config/sections/keys/settings.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
@@ -9,6 +7,7 @@ import {
   JSON_OPTION,
   type OptionSpec,
   type Options,
+  partsOf,
   UsageError,
 } from '../../command.ts';
 import { type Columns, printTable } from '../../terminal.ts';
@@ -66,12 +65,6 @@ function settingsOf({ text, number }: Invocation): JsonObject {
   if (budgets !== undefined) body.budgets = partsOf(budgets).map(budgetOf);
   return body;
 }
-
-const partsOf = (list: string): string[] =>
-  list
-    .split(',')
-    .map((part) => part.trim())
-    .filter((part) => part !== '');
 
 function budgetOf(part: string): JsonObject {
   const [usd = '', per = '', ...rest] = part.split('/');

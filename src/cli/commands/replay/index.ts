@@ -1,5 +1,3 @@
-/** `hopgate replay`: sends recorded requests again and compares the results. */
-
 import { checkReplay, type ReplayOptions } from '../../../samples/replay/check-replay.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
 import { readEdit } from '../../../samples/replay/edits.ts';
@@ -7,7 +5,13 @@ import { planReplay } from '../../../samples/replay/plan.ts';
 import { replay } from '../../../samples/replay/replay.ts';
 import { runsAsJson } from '../../../samples/replay/runs.ts';
 import type { RequestEdit } from '../../../samples/replay/types.ts';
-import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';
+import {
+  type CommandSpec,
+  type Invocation,
+  JSON_OPTION,
+  partsOf,
+  UsageError,
+} from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
@@ -80,7 +84,7 @@ async function runReplay(invocation: Invocation): Promise<number> {
     const options: ReplayOptions = {
       config,
       sources: await selectSources(store, targets, invocation),
-      to: targetsOf(text('to')),
+      to: partsOf(text('to') ?? ''),
       edits,
       repair: !flag('no-repair'),
       compare,
@@ -105,12 +109,6 @@ async function runReplay(invocation: Invocation): Promise<number> {
 
 /** Requests from which on a person is asked first. */
 const ASKED = 20;
-
-export const targetsOf = (written: string | undefined): readonly string[] =>
-  (written ?? '')
-    .split(',')
-    .map((one) => one.trim())
-    .filter((one) => one !== '');
 
 function editOf(written: string): RequestEdit {
   const edit = readEdit(written);

@@ -1,5 +1,3 @@
-/** `hopgate samples`: lists, shows, compares, exports and imports recorded exchanges. */
-
 import { ENDPOINT_NAMES } from '../../../conversation/models/endpoint-names.ts';
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { type CommandSpec, type Invocation, JSON_OPTION, UsageError } from '../../command.ts';

@@ -1,5 +1,3 @@
-/** `hopgate service`: runs the gateway in the background, under systemd or launchd. */
-
 import {
   chmodSync,
   existsSync,

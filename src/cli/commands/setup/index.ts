@@ -1,5 +1,3 @@
-/** `hopgate setup CLIENT`: shows the change to a client's settings, asks, and writes it; --revert undoes it. */
-
 import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
@@ -34,7 +32,6 @@ interface SetupJob {
   readonly base: string | undefined;
 }
 
-/** A job with what is to be written. */
 interface ChangeOfJob {
   readonly job: SetupJob;
   readonly text: string;

@@ -1,5 +1,3 @@
-/** `hopgate state move`: copies what was kept before into the shared engines, or back into the files of this machine. */
-
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { EngineAway } from '../../../state/engines/engine.ts';

@@ -1,5 +1,3 @@
-/** The section `budgets`, and the budgets of a key: amounts of money for a period. */
-
 import { isTimeZone } from '../../../lib/text/calendar.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import type { Findings, Path } from '../../file/problem.ts';

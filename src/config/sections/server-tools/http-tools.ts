@@ -1,5 +1,3 @@
-/** The `http` of `server_tools`: the operator's own tools, each of them one HTTP request. */
-
 import type { JsonObject } from '../../../lib/json/json.ts';
 import { schemaProblems } from '../../../lib/json/json-schema-problems.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';

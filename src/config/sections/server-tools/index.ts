@@ -1,5 +1,3 @@
-/** The section `server_tools`: tools that the gateway runs itself. */
-
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';
 import { choice, closed, count, list, type ProgramForm, seconds, text } from '../../file/schema.ts';

@@ -1,5 +1,3 @@
-/** The `mcp` of `server_tools`: MCP servers whose tools models may call. */
-
 import type { Findings, Path } from '../../file/problem.ts';
 import {
   closed,

@@ -1,5 +1,3 @@
-/** The `web_search` of `server_tools`: search engines in fallback order. */
-
 import { withoutTrailing } from '../../../lib/text/trim-end.ts';
 import type { Environment } from '../../environment.ts';
 import type { Findings, Path } from '../../file/problem.ts';

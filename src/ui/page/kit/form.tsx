@@ -1,5 +1,3 @@
-/** Forms, their fields, and dialogs that ask before something is done. */
-
 import { cloneElement, type VNode } from 'preact';
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { failureText } from './fetching.ts';

@@ -1,5 +1,3 @@
-/** Hooks that views share: loading with reloads, and keys. */
-
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import type { Answers } from '../../api/api.ts';
 import { failureText, get, type Params } from './fetching.ts';

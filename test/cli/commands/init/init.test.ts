@@ -12,7 +12,8 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { configText } from '../../../../src/cli/commands/init/config-text.ts';
-import { environmentFrom, parseConfig } from '../../../../src/config/index.ts';
+import { environmentFrom } from '../../../../src/config/environment.ts';
+import { parseConfig } from '../../../../src/config/load.ts';
 import { PRESETS } from '../../../../src/vendors/index.ts';
 import { createWorld, type World } from '../../world.ts';
 

@@ -1,5 +1,3 @@
-/** The clients that `hopgate setup` knows. */
-
 import type { Client } from '../client.ts';
 import { CLIENT_NAMES, type ClientName } from '../client-names.ts';
 import { aider } from './aider.ts';
