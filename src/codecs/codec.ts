@@ -69,6 +69,8 @@ export interface StreamEncoder {
   fail(error: GatewayError): string;
   /** These frames, the vendor's own, have gone out: what follows is numbered behind them. Left out: nothing is numbered. */
   follow?(frames: readonly SseFrame[]): void;
+  /** All so far has left as the vendor's bytes, which close what has ended. Left out: nothing is closed late. */
+  leave?(): void;
   /** Shortcuts for plain text; left out: every event goes through `event`. */
   readonly fast?: FastEncoder;
 }

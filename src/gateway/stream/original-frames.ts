@@ -69,6 +69,12 @@ export class OriginalFrames {
     this.#forget();
   }
 
+  /** Is this event not the next original one, while all that was encoded before it has left as bytes? */
+  endsAt(event: StreamEvent): boolean {
+    const head = this.#queue[this.#at];
+    return head === undefined || (head.done === 0 && head.events[0] !== event);
+  }
+
   /**
    * An event came out; `text` is its encoded form. Writes the frame's bytes if that was its last event.
    * False: it was not the expected event, its text has been written, matching is over.

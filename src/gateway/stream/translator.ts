@@ -220,6 +220,7 @@ export class Translator extends AnswerProgress implements StreamPipeline, FrameR
 
   #write(events: readonly StreamEvent[]): void {
     for (const event of events) {
+      if (this.#originals?.endsAt(event)) this.client.encoder.leave?.();
       const text = this.#encode(this.#masked(event));
       if (this.empty) continue;
       if (this.#originals === undefined) this.#out.text(text);

@@ -62,6 +62,7 @@ export class ResponsesStreamEncoder implements StreamEncoder {
   #finish: FinishReason | undefined;
   #status: ResponseStatus = { status: 'in_progress' };
   #open: ItemWriter | undefined;
+  #isBlockOpen = false;
   #refused = false;
   #over = false;
   #items = 0;
@@ -98,13 +99,17 @@ export class ResponsesStreamEncoder implements StreamEncoder {
         break;
       case 'block-start':
         this.#start();
+        this.#isBlockOpen = true;
         this.#openBlock(event);
+        break;
+      case 'block-stop':
+        this.#isBlockOpen = false;
+        this.#open?.event(event);
         break;
       case 'delta':
       case 'sealed':
       case 'citation':
       case 'logprobs':
-      case 'block-stop':
         this.#open?.event(event);
         break;
       case 'usage':
@@ -148,6 +153,13 @@ export class ResponsesStreamEncoder implements StreamEncoder {
       this.#sequence = this.#follows ? Math.max(this.#sequence, last + 1) : last + 1;
       this.#follows = true;
     }
+  }
+
+  /** The client has the end of the open item; its next event would say it again. */
+  leave(): void {
+    if (this.#isBlockOpen) return;
+    this.#closeItem();
+    this.#pending = '';
   }
 
   fail(error: GatewayError): string {
