@@ -3,7 +3,8 @@
 import type { ErrorKind, GatewayError } from '../errors.ts';
 
 /** Types that agents declare, or items of the input that need them (Codex, github.com/openai/codex codex-rs/core). */
-const UNKNOWN = '(?:namespace|custom|tool_search|additional_tools|web_search|image_generation|mcp)';
+const UNKNOWN =
+  '(?:namespace|custom|tool_search|additional_tools|web_search|image_generation|mcp|shell|local_shell|apply_patch)';
 
 /**
  * The group lists the types that the vendor knows; without one it knows functions. Sentences are in lower case, without

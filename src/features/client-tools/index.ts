@@ -1,8 +1,7 @@
-/** Offers tools that the client of Responses runs (shell, local_shell, apply_patch) as functions to vendors that have none. */
+/** Offers tools that the client of Responses runs (shell, local_shell, apply_patch) as functions to vendors that do not know them. */
 
 import { mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { sourceOfUrl } from '../../conversation/media-source.ts';
-import type { Notes } from '../../conversation/notes.ts';
 import { CLIENT_TOOLS } from '../../conversation/tools/client-tools.ts';
 import type {
   Block,
@@ -13,8 +12,9 @@ import type {
   ToolChoice,
   Turn,
 } from '../../conversation/types.ts';
+import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import { isObject, type JsonObject } from '../../lib/json/json.ts';
-import type { Feature } from '../feature.ts';
+import type { Feature, FeatureContext } from '../feature.ts';
 
 const KINDS = Object.keys(CLIENT_TOOLS) as ClientToolKind[];
 const byType = new Map<unknown, ClientToolKind>(
@@ -27,19 +27,35 @@ const byOutput = new Map<unknown, ClientToolKind>(
   KINDS.map((kind) => [CLIENT_TOOLS[kind].output, kind]),
 );
 
+const NAMES = needles('"shell', '"local_shell', '"apply_patch');
+
+/** Does the vendor know the tool, its calls and their outputs? */
+type IsKnown = (kind: ClientToolKind) => boolean;
+
+/** Undefined: it knows all of them. Other protocols have none. */
+function knownTo({ client, target }: FeatureContext): IsKnown | undefined {
+  if (client !== 'openai-responses') return undefined;
+  if (target.protocol !== client) return () => false;
+  const { toolTypes } = target.profile;
+  if (toolTypes === undefined) return undefined;
+  return (kind) => toolTypes.includes(CLIENT_TOOLS[kind].type);
+}
+
 /** Place it before every feature that knows tools, calls or results. */
 export const clientTools: Feature = {
   name: 'client-tools',
-  mayApply: (_body, { client, target }) =>
-    client === 'openai-responses' && target.protocol !== client,
-  request(conversation, { client, target, notes }) {
-    if (client !== 'openai-responses' || target.protocol === client) return conversation;
+  mayApply: (body, context) =>
+    knownTo(context) !== undefined &&
+    (context.target.protocol !== context.client || containsAny(body, NAMES)),
+  request(conversation, context) {
+    const isKnown = knownTo(context);
+    if (isKnown === undefined) return conversation;
     const { settings } = conversation;
-    const tools = mapUnchanged(conversation.tools, (tool) => asFunction(tool, notes));
-    const turns = conversation.turns.some(isItem)
-      ? new Items(conversation.turns).turns
-      : conversation.turns;
-    const toolChoice = choice(settings.toolChoice);
+    const tools = mapUnchanged(conversation.tools, (tool) => asFunction(tool, isKnown, context));
+    // A vendor of Responses sees the screen itself.
+    const shows = context.target.protocol !== context.client;
+    const turns = new Items(conversation.turns, isKnown, shows).turns;
+    const toolChoice = choice(settings.toolChoice, isKnown);
     return withParts(conversation, {
       tools,
       turns,
@@ -54,29 +70,25 @@ function kindOf({ kind, options: { environment } }: HostedTool): ClientToolKind 
   return isElsewhere ? undefined : byType.get(kind);
 }
 
-function asFunction(tool: Tool, notes: Notes): Tool {
+function asFunction(tool: Tool, isKnown: IsKnown, { notes }: FeatureContext): Tool {
   const callKind = tool.type === 'hosted' ? kindOf(tool) : undefined;
-  if (callKind === undefined) return tool;
+  if (callKind === undefined || isKnown(callKind)) return tool;
   const { type, description, schema } = CLIENT_TOOLS[callKind];
   notes.add('content_bridged', `tools.${type}`, `${type} as a function`);
   return { type: 'function', name: type, description, schema, callKind };
 }
 
-const choice = (given: ToolChoice | undefined): ToolChoice | undefined =>
-  given?.type === 'tool' && given.kind === 'hosted' && byType.has(given.name)
-    ? { ...given, kind: 'function' }
-    : given;
+function choice(given: ToolChoice | undefined, isKnown: IsKnown): ToolChoice | undefined {
+  if (given?.type !== 'tool' || given.kind !== 'hosted') return given;
+  const kind = byType.get(given.name);
+  return kind === undefined || isKnown(kind) ? given : { ...given, kind: 'function' };
+}
 
 function itemIn({ blocks: [block] }: Turn): JsonObject | undefined {
   if (block?.type !== 'opaque') return undefined;
   const { wire, residue = wire } = block;
   return isObject(residue?.value) ? residue.value : undefined;
 }
-
-const isItem = (turn: Turn): boolean => {
-  const type = itemIn(turn)?.type;
-  return byCall.has(type) || byOutput.has(type) || type === SCREENSHOT;
-};
 
 const SCREENSHOT = 'computer_call_output';
 
@@ -86,7 +98,12 @@ class Items {
   /** Ids of calls by those of their items: outputs of local_shell name the item. */
   readonly #callIds = new Map<string, string>();
 
-  constructor(turns: Conversation['turns']) {
+  readonly #isKnown: IsKnown;
+  readonly #shows: boolean;
+
+  constructor(turns: Conversation['turns'], isKnown: IsKnown, shows: boolean) {
+    this.#isKnown = isKnown;
+    this.#shows = shows;
     this.turns = mapUnchanged(turns, (turn) => {
       const item = itemIn(turn);
       const block = item && this.#block(item);
@@ -95,11 +112,13 @@ class Items {
   }
 
   #block(item: JsonObject): Block | readonly Block[] | undefined {
-    const kind = byCall.get(item.type);
-    if (kind !== undefined) return this.#call(kind, item);
-    const of = byOutput.get(item.type);
-    if (of !== undefined) return this.#result(of, item);
-    return item.type === SCREENSHOT ? screenshot(item) : undefined;
+    const called = byCall.get(item.type);
+    const kind = called ?? byOutput.get(item.type);
+    if (kind === undefined) {
+      return this.#shows && item.type === SCREENSHOT ? screenshot(item) : undefined;
+    }
+    if (this.#isKnown(kind)) return undefined;
+    return called === undefined ? this.#result(kind, item) : this.#call(kind, item);
   }
 
   #call(kind: ClientToolKind, item: JsonObject): Block | undefined {
