@@ -160,6 +160,7 @@ export const PROFILE_FACTS = {
     10,
     'The most characters of a tool name, of letters, digits, _ and -; others are renamed.',
   ),
+  reservedTools: texts("Tool names of the vendor's own; such tools are renamed."),
   // True.
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
   // True.

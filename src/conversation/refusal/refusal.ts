@@ -369,7 +369,7 @@ function taught(target: Target, { facts, paths }: Lesson): Target {
 }
 
 /** Facts whose lists grow. */
-const GROWING: ReadonlySet<string> = new Set(['refusedBetas']);
+const GROWING: ReadonlySet<string> = new Set(['refusedBetas', 'reservedTools']);
 
 const joined = (known: unknown, more: unknown): readonly unknown[] => [
   ...new Set([known ?? [], more].flat()),

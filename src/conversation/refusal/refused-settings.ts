@@ -280,6 +280,16 @@ function toolNameLimit(words: string): SettingRefusal | undefined {
   return { kind: 'setting', setting: 'tool names', facts: { maxToolName: limit } };
 }
 
+/** xAI, Perplexity, OpenCode's gateway: custom function name "web_search" is reserved */
+const RESERVED = /\b(?:tool|function) name ["'`]?([\w.-]{1,128})["'`]? is reserved\b/i;
+
+/** One name at a time is said, so each is a fault of its own. */
+function reservedTool(message: string): SettingRefusal | undefined {
+  const name = RESERVED.exec(message)?.[1];
+  if (name === undefined) return undefined;
+  return { kind: 'setting', setting: `tool ${name}`, facts: { reservedTools: [name] } };
+}
+
 /** The fields of a sampling setting in all protocols. */
 function fields(...names: readonly string[]): readonly FieldPath[] {
   return names.flatMap((name) => [
@@ -469,7 +479,7 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   if (stops !== undefined) {
     return { kind: 'setting', setting: 'stop', facts: { maxStops: Number(stops) } };
   }
-  const named = toolNameLimit(words);
+  const named = toolNameLimit(words) ?? reservedTool(message);
   if (named !== undefined) return named;
   for (const [pattern, refusal] of SENTENCES) {
     if (pattern.test(words)) return { kind: 'setting', ...refusal };

@@ -18,15 +18,25 @@ type Names = ReadonlyMap<string, ClientName>;
 /** The client's names by those that were sent, of the requests that were renamed. */
 const sentNames = new WeakMap<FeatureContext, Names>();
 
-const limitOf = ({ target, refusals }: FeatureContext): number | undefined =>
-  targetAfterRefusals(target, refusals).profile.maxToolName;
+interface Limits {
+  /** Characters; undefined: names are those of the protocol. */
+  readonly most: number | undefined;
+  readonly reserved: ReadonlySet<string>;
+}
+
+function limitsOf({ target, refusals }: FeatureContext): Limits | undefined {
+  const { maxToolName: most, reservedTools } = targetAfterRefusals(target, refusals).profile;
+  return most === undefined && reservedTools === undefined
+    ? undefined
+    : { most, reserved: new Set(reservedTools) };
+}
 
 const NOTHING: readonly StreamEvent[] = [];
 
 /** Place it behind what makes calls of an answer's text, and before every feature that knows tools by their names. */
 export const clientToolNames: Feature = {
   name: 'client-tool-names',
-  mayApply: (_body, context) => limitOf(context) !== undefined,
+  mayApply: (_body, context) => limitsOf(context) !== undefined,
   intercept(_sent, context) {
     const names = sentNames.get(context);
     return names === undefined || names.size === 0 ? undefined : new RestoredNames(names);
@@ -55,10 +65,10 @@ class RestoredNames implements Interceptor {
 /** Place it behind every feature that knows tools by their names. */
 export const vendorToolNames: Feature = {
   name: 'vendor-tool-names',
-  mayApply: (_body, context) => limitOf(context) !== undefined,
+  mayApply: (_body, context) => limitsOf(context) !== undefined,
   request(conversation, context) {
-    const limit = limitOf(context);
-    return limit === undefined ? conversation : renamed(conversation, limit, context);
+    const limits = limitsOf(context);
+    return limits === undefined ? conversation : renamed(conversation, limits, context);
   },
 };
 
@@ -67,14 +77,30 @@ type NameOf = (name: string, namespace?: string) => string;
 // Moonshot: "function name is invalid, must start with a letter".
 const START = /^[a-zA-Z_]/;
 
-function renamed(conversation: Conversation, limit: number, context: FeatureContext): Conversation {
-  const { target, notes } = context;
+function namesFor(tools: readonly Tool[], { most, reserved }: Limits): NameOf {
   // One character is for the start.
-  const names = toolNames(conversation.tools, limit - 1);
-  const nameOf: NameOf = (name, namespace) => {
+  const names = most === undefined ? undefined : toolNames(tools, most - 1);
+  const own = new Set(tools.map(({ name }) => name));
+  const free = (name: string): string => {
+    let other = `my_${name}`;
+    while (own.has(other) || reserved.has(other)) other = `my_${other}`;
+    return other;
+  };
+  return (name, namespace) => {
+    if (namespace === undefined && reserved.has(name)) return free(name);
+    if (names === undefined) return name;
     const flat = names.flat(name, namespace);
     return START.test(flat) ? flat : `t${flat}`;
   };
+}
+
+function renamed(
+  conversation: Conversation,
+  limits: Limits,
+  context: FeatureContext,
+): Conversation {
+  const { target, notes } = context;
+  const nameOf = namesFor(conversation.tools, limits);
   // Responses has namespaces, and its limit is that of the name within one.
   const keeps = (namespace: string | undefined) =>
     namespace !== undefined && target.protocol === 'openai-responses';

@@ -74,6 +74,16 @@ const ROWS: readonly Row[] = [
   ],
   // Names of tools.
   [
+    'xAI through OpenCode, https://github.com/can1357/oh-my-pi/issues/7970',
+    'invalid request: invalid tools in request: custom function name "web_search" is reserved',
+    { facts: { reservedTools: ['web_search'] } },
+  ],
+  [
+    'Perplexity, https://github.com/anomalyco/opencode/issues/34468',
+    'invalid request: invalid tools in request: custom function name "bash" is reserved',
+    { facts: { reservedTools: ['bash'] } },
+  ],
+  [
     'OpenAI, https://github.com/microsoft/vscode/issues/243602',
     "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 71 instead.",
     names(64),

@@ -255,3 +255,43 @@ describe.each(PROTOCOLS)('%s vendor', (vendor) => {
     });
   }
 });
+
+const RESERVED = 'web_search';
+/** The same session with a name that the vendor keeps for its own, beside one that it would get instead. */
+const reservedBody = (client: ProtocolName, stream: boolean): JsonObject =>
+  JSON.parse(
+    JSON.stringify(BODIES[client](stream))
+      .replaceAll(LONG, RESERVED)
+      .replaceAll('"read"', `"my_${RESERVED}"`),
+  );
+const reservedWords = (vendor: ProtocolName): JsonObject => {
+  const message = `invalid request: invalid tools in request: custom function name "${RESERVED}" is reserved`;
+  const { error } = WORDS[vendor] as { error: JsonObject };
+  return { ...WORDS[vendor], error: { ...error, message, param: null, code: error.code ?? null } };
+};
+
+describe.each(PROTOCOLS)('%s vendor that keeps a name for its own', (vendor) => {
+  for (const client of PROTOCOLS) {
+    test.each([false, true])(`${client} client, streamed: %p`, async (stream) => {
+      const refused = { status: 400, json: reservedWords(vendor) };
+      const called = CALLS[vendor](`my_my_${RESERVED}`, stream);
+      const gateway = scriptedGateway(vendor, [refused, called, called], FEATURES);
+      for (const turn of [1, 2]) {
+        const { status, text } = await gateway.ask(client, reservedBody(client, stream));
+        expect({ turn, status }).toEqual({ turn, status: 200 });
+        expect(text).toContain(`"name":"${RESERVED}"`);
+        expect(text).not.toContain(`my_my_${RESERVED}`);
+      }
+      const [first, ...later] = gateway.sent;
+      expect(namesIn(first)).toContain(RESERVED);
+      // It is remembered: the second turn is refused no more.
+      expect(later).toHaveLength(2);
+      for (const body of later) {
+        const names = namesIn(body);
+        expect(names).not.toContain(RESERVED);
+        expect(names.filter((name) => name === `my_my_${RESERVED}`).length).toBeGreaterThan(1);
+        expect(new Set(names)).toContain(`my_${RESERVED}`);
+      }
+    });
+  }
+});
