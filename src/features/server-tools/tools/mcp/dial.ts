@@ -5,7 +5,7 @@ import { isObject, type Json, type JsonObject } from '../../../../lib/json/json.
 import { unlessAborted } from '../../../../lib/loop/abort.ts';
 import { fetchWithin, type Revealable, revealed } from '../configured-tool.ts';
 import { boundedMessages, MessageTooLarge } from './bounded-messages.ts';
-import { type McpTool, readTools } from './result.ts';
+import { MAX_TOOLS, type McpTool, readTools, sizeOf } from './result.ts';
 import { GuardedStdio } from './stdio.ts';
 
 /** How a server is reached: as a program or at an address. */
@@ -185,12 +185,21 @@ export async function openSession(
     async list() {
       if (client.getServerCapabilities()?.tools === undefined) return [];
       const tools: McpTool[] = [];
+      let size = 0;
       let cursor: Json | undefined;
       for (let page = 0; page < MAX_PAGES; page++) {
         const params = cursor === undefined ? {} : { cursor: cursor as string };
         const request = { method: 'tools/list' as const, params };
         const result = (await client.request(request, types.ResultSchema, timing)) as JsonObject;
-        for (const tool of readTools(result.tools, listeners.onToolSkipped)) tools.push(tool);
+        for (const tool of readTools(result.tools, listeners.onToolSkipped)) {
+          size += sizeOf(tool);
+          if (size > MAX_TOOLS) {
+            const why = `with it, the tools have more than ${MAX_TOOLS} characters; those behind it are left out, too`;
+            listeners.onToolSkipped(tool.name.slice(0, 200), why);
+            return tools;
+          }
+          tools.push(tool);
+        }
         cursor = result.nextCursor;
         if (typeof cursor !== 'string') break;
       }

@@ -23,6 +23,10 @@ export interface McpTool {
 const NAME_LENGTH = 64;
 /** Characters of one result that the model gets. */
 const MAX_TEXT = 200_000;
+/** Characters of a tool's declaration: every request of the model pays for it. */
+const MAX_TOOL = 64_000;
+/** The same of all tools of a server. */
+export const MAX_TOOLS = 1_000_000;
 const AUDIO = /^audio\/[\w.+-]+$/;
 
 /**
@@ -43,8 +47,12 @@ export function mcpSchema({ inputSchema }: McpTool): JsonObject {
   return { ...schema, type: 'object', properties: schema.properties ?? {} };
 }
 
+/** Characters of a declaration. */
+export const sizeOf = ({ name, title = '', description = '', inputSchema }: McpTool): number =>
+  name.length + title.length + description.length + JSON.stringify(inputSchema).length;
+
 /**
- * The tools of a `tools/list` result. Entries that break the schema are reported and left out; the
+ * The tools of a `tools/list` result. Entries that break the schema or are too large are reported and left out; the
  * others can be used.
  */
 export function readTools(
@@ -70,7 +78,11 @@ export function readTools(
     const hints = isObject(annotations) ? annotations : {};
     // https://modelcontextprotocol.io/specification/2025-06-18/schema#toolannotations
     const repeatable = hints.readOnlyHint === true || hints.idempotentHint === true;
-    return [{ name, ...texts, inputSchema, ...(repeatable ? { repeatable } : {}) }];
+    const tool = { name, ...texts, inputSchema, ...(repeatable ? { repeatable } : {}) };
+    if (sizeOf(tool) > MAX_TOOL) {
+      return skip(name, `its description and schema have more than ${MAX_TOOL} characters`);
+    }
+    return [tool];
   });
 }
 
