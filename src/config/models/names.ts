@@ -27,10 +27,12 @@ export const answerName = (id: string): string | undefined =>
  * - the collection of Google's models
  * - the profile of Bedrock that leads to it (https://docs.aws.amazon.com/bedrock/latest/userguide/inference-profiles-use.html)
  * - how its host is chosen (https://openrouter.ai/docs/guides/routing/model-variants, https://huggingface.co/docs/inference-providers)
+ * - SiliconFlow's paid tier: the models that the file has under both names have one price
  * - whose it is, where OpenAI tuned it; all cost the same
  */
 const AROUND: readonly (readonly [RegExp, string])[] = [
   [/^(?:publishers\/[a-z0-9-]+\/)?models\//, ''],
+  [/^pro\//, ''],
   [/^arn:aws[a-z-]*:bedrock:[^/]*\//, ''],
   [/:(?:nitro|floor|exacto|online|fastest|cheapest|preferred)$/, ''],
   [/^(ft:[^:]+):.*$/, '$1'],

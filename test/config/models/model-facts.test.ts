@@ -318,6 +318,7 @@ describe('a model is found at its vendor under every name that leads to it:', ()
     ['openrouter', 'deepseek/deepseek-v3.2:exacto', 'deepseek/deepseek-v3.2'],
     ['openrouter', 'openai/gpt-5:online', 'openai/gpt-5'],
     ['huggingface', 'zai-org/GLM-4.7:fastest', 'zai-org/GLM-4.7'],
+    ['siliconflow-cn', 'Pro/zai-org/GLM-4.5-Air', 'zai-org/GLM-4.5-Air'],
     ['openai', 'ft:gpt-4o-mini-2024-07-18:acme::abc', 'ft:gpt-4o-mini-2024-07-18'],
     ['openai', 'ft:gpt-4.1-mini-2025-04-14:acme:name:id', 'ft:gpt-4.1-mini-2025-04-14'],
     [
