@@ -1,5 +1,3 @@
-/** The codecs of the protocols that are served, by name. */
-
 import { anthropicMessages } from '../codecs/anthropic-messages/index.ts';
 import type { Codec } from '../codecs/codec.ts';
 import { googleGemini } from '../codecs/google-gemini/index.ts';

@@ -1,5 +1,3 @@
-/** The models that a client may list, with their facts and prices. */
-
 import type { ModelEntry } from '../codecs/codec.ts';
 import { factsOf, priceOf } from '../config/models/model-facts.ts';
 import type { Services } from '../gateway/reloadable.ts';

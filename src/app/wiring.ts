@@ -68,10 +68,8 @@ import { adminOptions, keyNames, openReports } from './operations/admin.ts';
 import { engineServices } from './operations/engines.ts';
 import { keyServices } from './operations/keys.ts';
 import { replicaServices } from './operations/replicas.ts';
-
 import { sampleReplicas } from './operations/sample-replicas.ts';
 import { openVendorObjects, originOf } from './operations/vendor-objects.ts';
-
 import { recorderFor, recorderSettings, retentionOf } from './recorder.ts';
 import { mendBody } from './responses/mend-body.ts';
 import { openResponses } from './responses/open-responses.ts';
@@ -80,11 +78,9 @@ import { codexSearch, responsesRoutes } from './responses/routes.ts';
 import { warmUp } from './responses/warm-up.ts';
 import { logDamage, logExposed } from './state.ts';
 import { joined, streamValidator } from './stream-validator.ts';
-import { exchangeReports } from './telemetry/exchange-reports.ts';
+import { exchangeReports, logUnknownPaths, targetStates } from './telemetry/exchange-reports.ts';
 import { traceRecording } from './telemetry/exchange-trace.ts';
 import { Telemetry } from './telemetry/index.ts';
-import { targetStates } from './telemetry/target-states.ts';
-import { logUnknownPaths } from './telemetry/unknown-paths.ts';
 
 /** @param createApp for the gateways without a port by which the page replays samples */
 export function createServices(options: AppOptions, createApp: CreateApp) {

@@ -1,5 +1,3 @@
-/** The help, generated from the command table. */
-
 import type { Environment } from '../config/environment.ts';
 import texts from './chinese-help.json' with { type: 'json' };
 import {

@@ -1,5 +1,3 @@
-/** The style sheet of the manual, for light and dark themes, from phones to wide screens. */
-
 export const STYLE = `
 :root{color-scheme:light dark;--ink:light-dark(#1c2128,#e2e6ea);--soft:light-dark(#57606a,#9aa4ae);--paper:light-dark(#fff,#14181d);--tint:light-dark(#f4f6f8,#1d232a);--line:light-dark(#d5dbe1,#343c45);--link:light-dark(#0b5cad,#79b8ff);--mark:light-dark(#fff0b3,#4d4420);--key:light-dark(#0a4f96,#8ec5ff);--text:light-dark(#1a6b36,#8fd6a5);--num:light-dark(#8a4b00,#f0b775)}
 :root[data-theme=light]{color-scheme:light}:root[data-theme=dark]{color-scheme:dark}

@@ -215,11 +215,9 @@ export interface SampleFilter {
   readonly status?: string;
   /** Part of the requested model's or the target's name; `*` stands for anything. */
   readonly model?: string;
-  /** Name of a note. */
   readonly note?: string;
   readonly session?: string;
   readonly entry?: string;
-  /** Kind of error. */
   readonly error?: string;
   /** Name of the gateway key whose exchanges may be seen. */
   readonly owner?: string;
@@ -258,7 +256,6 @@ export type FittingNames = Readonly<
   Partial<Record<'model' | 'target' | 'client' | 'note', readonly string[]>>
 >;
 
-/** What a list can be sorted by. */
 export const SAMPLE_SORTS = [
   'time',
   'status',
@@ -367,14 +364,12 @@ export interface SampleStore {
   named(filter: SampleFilter): Steps<SampleFilter>;
   /** All that fit, newest first, a page at a time; without those that are in memory only. */
   pages(filter: SampleFilter): Iterable<readonly SampleRow[]>;
-  /** All targets that samples went to. */
   targets(): readonly string[];
   readonly texts: SampleTexts;
   /** By id, or by a part that only one id has. Undefined: no such sample, or several. */
   find(id: string): SampleMeta | undefined;
   /** At most `limit` samples whose ids contain this text, newest first. */
   matching(part: string, limit: number): readonly SampleRow[];
-  /** What a list shows of this sample. */
   row(meta: SampleMeta): SampleRow;
   /**
    * Fetches the bodies of a sample that another replica recorded; everything else is here already.
@@ -383,7 +378,6 @@ export interface SampleStore {
   fetch(meta: SampleMeta): Promise<void>;
   /** The body of a stage; undefined when there is none. */
   read(meta: SampleMeta, stage: string): Uint8Array | undefined;
-  /** The file of a stage. */
   path(meta: SampleMeta, stage: string): string;
   export(meta: SampleMeta, redact: boolean): Steps<ExportedSample>;
   /** Masks credentials once more. @throws Error for anything but an exported sample */

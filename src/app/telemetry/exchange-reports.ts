@@ -1,14 +1,18 @@
-/** Reports exchanges that ended or were turned away, and tries that got no answer: to the log, the metrics and traces. */
+/** Reports exchanges that ended or were turned away, tries that got no answer, requests to unknown paths, and the states of targets. */
 
 import { targetName } from '../../conversation/target.ts';
 import type { GatewayOptions } from '../../gateway/gateway.ts';
 import type { ClientAddresses } from '../../lib/http/client-address.ts';
+import { Throttle } from '../../lib/loop/throttle.ts';
 import { atTickEnd } from '../../lib/loop/tick-end.ts';
 import type { Connections } from '../../server/connections.ts';
+import type { UnknownPath } from '../../server/errors.ts';
 import { type ReceiveSettings, rested } from '../../server/receive.ts';
+import { shortAgent } from '../../telemetry/client-name.ts';
 import { countExchange, logExchange } from '../../telemetry/exchange.ts';
 import type { GatewayMetrics } from '../../telemetry/gateway-metrics.ts';
 import { event, type Log } from '../../telemetry/log.ts';
+import { type HealthSnapshot, STATE_VALUES } from '../../upstream/health/snapshot.ts';
 import { refusedKeys } from '../../upstream/refused-keys.ts';
 import { EndedExchange, type ReportExchange, refusedRecord } from '../exchange-log.ts';
 import type { Telemetry } from './index.ts';
@@ -52,4 +56,28 @@ export function exchangeReports(options: ExchangeReportsOptions) {
     atTickEnd(new EndedExchange(record, report, telemetry.vendorOf));
   };
   return { ofGateway, refused };
+}
+
+/** @returns a function that is called before each rendering of the metrics */
+export function targetStates(gauge: { set(value: number, target: string): void }) {
+  let shown: ReadonlySet<string> = new Set();
+  return (targets: HealthSnapshot['targets']): void => {
+    // A target that a reload took away must not stay so for ever.
+    for (const target of shown) gauge.set(STATE_VALUES.serving, target);
+    for (const { target, state } of targets) gauge.set(STATE_VALUES[state], target);
+    shown = new Set(targets.map(({ target }) => target));
+  };
+}
+
+/** At most one line a minute for each path, and 20 in all: a scanner fills no log. */
+export function logUnknownPaths(log: Log, addressOf: (request: Request) => string | undefined) {
+  const throttle = new Throttle({ everyMs: 60_000, most: 20 });
+  return (request: Request, { method, path, use }: UnknownPath): void => {
+    // Browsers and crawlers ask for icons and the like by themselves.
+    if (use === undefined && (method === 'GET' || method === 'HEAD')) return;
+    if (!throttle.allows(`${method} ${path}`)) return;
+    const client = shortAgent(request.headers.get('user-agent') ?? undefined);
+    const address = addressOf(request);
+    event(log, 'path.unknown', { method, path, use, client, address }, 'warn');
+  };
 }

@@ -1,5 +1,3 @@
-/** Brings configuration files of older versions up to date, one migration after the other. */
-
 import { type Document, isMap } from 'yaml';
 
 /** One step from a version of the file to the next. */

@@ -2,20 +2,15 @@
 
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import { protocolOf } from '../../conversation/models/endpoint-names.ts';
-import type { ProtocolName } from '../../conversation/types.ts';
 import { splice } from '../../lib/bytes/bytes.ts';
 import { isObject, type JsonObject, topLevel, tryParse } from '../../lib/json/json.ts';
 import type { ExportedSample, SampleMeta, SampleStore } from '../sample.ts';
 import type { CompleteAnswer } from './outcome.ts';
+import type { SendableRequest } from './send.ts';
 
-export interface ReplaySource {
+export interface ReplaySource extends SendableRequest {
   /** The sample's id, or the file's name. */
   readonly name: string;
-  /** The protocol of the body. */
-  readonly protocol: ProtocolName;
-  readonly body: Uint8Array;
-  readonly headers: Headers;
-  readonly search: string;
   /** It is a request as a vendor received it, and is sent to a vendor unchanged. */
   readonly direct: boolean;
   /** The target it went to, `provider/model`. */

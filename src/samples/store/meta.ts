@@ -1,5 +1,3 @@
-/** Builds the meta file of a recorded exchange, and its row in lists. */
-
 import { summarize } from '../../conversation/notes.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput, totalOutput } from '../../conversation/usage.ts';

@@ -1,5 +1,3 @@
-/** Names, reading and writing of sample files, private to their owner. */
-
 import { mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ENDPOINT_NAMES, type EntryName } from '../../conversation/models/endpoint-names.ts';

@@ -1,5 +1,3 @@
-/** The parts of the program that the page and its API use. */
-
 import type { Config } from '../../config/config.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import type { ProtocolName } from '../../conversation/types.ts';

@@ -1,5 +1,3 @@
-/** The charts page: figures over time for the exchanges that match the filters. */
-
 import { useState } from 'preact/hooks';
 import type { Info, Stats, StatsFigures } from '../../api/api.ts';
 import { count, millis, percent, short, usd, usdInColumn } from '../kit/format.ts';
