@@ -70,17 +70,14 @@ interface OpenMemory {
 
 /** The feature is a twentieth of the program, and loaded when it is first used. */
 class MemoryOnDemand {
-  readonly #make: (feature: MemoryFeature) => MemoryBackend;
   #opened: Promise<OpenMemory> | undefined;
 
-  constructor(make: (feature: MemoryFeature) => MemoryBackend) {
-    this.#make = make;
-  }
+  constructor(private readonly make: (feature: MemoryFeature) => MemoryBackend) {}
 
   get(): Promise<OpenMemory> {
     this.#opened ??= import('../features/memory/index.ts').then((feature) => ({
       feature,
-      backend: this.#make(feature),
+      backend: this.make(feature),
     }));
     return this.#opened;
   }

@@ -49,7 +49,6 @@ export function answerStream(options: AnswerStreamOptions): ReadableStream<Uint8
 }
 
 class AnswerStream implements ChunkSink, AbortGuard {
-  readonly #options: AnswerStreamOptions;
   #sink!: Sink;
   #broken: { readonly thrown: unknown } | undefined;
   #over = false;
@@ -58,13 +57,11 @@ class AnswerStream implements ChunkSink, AbortGuard {
   /** Lets the writer go on that waits for a client which has left. */
   #unblock: (() => void) | undefined;
 
-  constructor(options: AnswerStreamOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: AnswerStreamOptions) {}
 
   async pull(controller: Sink): Promise<void> {
     this.#sink = controller;
-    const { first, source, fail, filters, onRest } = this.#options;
+    const { first, source, fail, filters, onRest } = this.options;
     source.guard = this;
     try {
       for (const chunk of first) await this.write(chunk);
@@ -72,10 +69,10 @@ class AnswerStream implements ChunkSink, AbortGuard {
       if (this.#broken === undefined) await source.pipe(this);
       for (let i = 0; i < filters.length; i++) await this.#forward(filters[i]!.end(), i + 1);
       if (this.#broken !== undefined) throw (this.#broken as { thrown: unknown }).thrown;
-      if (!this.#over) this.#options.checkEnd();
+      if (!this.#over) this.options.checkEnd();
     } catch (thrown) {
       if (this.#over) return;
-      const error = cutBy(this.#options.signal) ?? asGatewayError(thrown);
+      const error = cutBy(this.options.signal) ?? asGatewayError(thrown);
       const event = fail(error);
       if (event !== '') controller.write(event);
       controller.flush();
@@ -92,10 +89,10 @@ class AnswerStream implements ChunkSink, AbortGuard {
   }
 
   write(chunk: Uint8Array): Promise<void> | undefined {
-    this.#options.onRead(chunk);
+    this.options.onRead(chunk);
     if (this.#mayRead === undefined) return this.#forward(chunk, 0);
     this.#mayRead -= chunk.length;
-    if (this.#mayRead < 0) this.#options.source.cancel();
+    if (this.#mayRead < 0) this.options.source.cancel();
     return undefined;
   }
 
@@ -104,7 +101,7 @@ class AnswerStream implements ChunkSink, AbortGuard {
    * @param from the filter that it comes to next
    */
   #forward(chunk: Uint8Array | undefined, from: number): Promise<void> | undefined {
-    const { filters, onChunk } = this.#options;
+    const { filters, onChunk } = this.options;
     try {
       let out = chunk;
       for (let i = from; i < filters.length && out !== undefined; i++) out = filters[i]!.push(out);
@@ -130,14 +127,14 @@ class AnswerStream implements ChunkSink, AbortGuard {
 
   /** The client has gone. */
   gone(): void {
-    if (this.keeps(cutBy(this.#options.signal))) return;
-    this.#options.source.cancel();
-    this.#end(departure(this.#options.signal));
+    if (this.keeps(cutBy(this.options.signal))) return;
+    this.options.source.cancel();
+    this.#end(departure(this.options.signal));
   }
 
   keeps(reason: unknown): boolean {
     if (this.#mayRead !== undefined) return true;
-    const { source, outlives, signal, onEnd } = this.#options;
+    const { source, outlives, signal, onEnd } = this.options;
     if (reason instanceof GatewayError || this.#over || !outlives()) return false;
     this.#mayRead = MAX_LEFTOVER_BYTES;
     this.#over = true;
@@ -149,12 +146,12 @@ class AnswerStream implements ChunkSink, AbortGuard {
 
   #stop(thrown: unknown): void {
     this.#broken ??= { thrown };
-    this.#options.source.cancel();
+    this.options.source.cancel();
   }
 
   #end(error: GatewayError | undefined): void {
     if (this.#over) return;
     this.#over = true;
-    this.#options.onEnd(error, false);
+    this.options.onEnd(error, false);
   }
 }

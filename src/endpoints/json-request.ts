@@ -103,13 +103,13 @@ class JsonRequest implements EndpointRequest {
   readonly contentType = 'application/json';
   readonly spent = false;
   readonly #bytes: Uint8Array;
-  /** Where the model's name stands; undefined: nowhere. */
-  readonly #member: Member | undefined;
 
   constructor(
     bytes: Uint8Array,
     { model, isDefaultModel, stream, allowed, wantsBase64 }: KnownParts,
-    member: Member | undefined,
+
+    /** Where the model's name stands; undefined: nowhere. */
+    private readonly member: Member | undefined,
   ) {
     this.#bytes = bytes;
     this.model = model;
@@ -117,7 +117,6 @@ class JsonRequest implements EndpointRequest {
     this.stream = stream;
     this.allowed = allowed;
     this.wantsBase64 = wantsBase64;
-    this.#member = member;
   }
 
   get bytes(): number {
@@ -127,8 +126,8 @@ class JsonRequest implements EndpointRequest {
   bodyFor({ model }: { readonly model: string }): Uint8Array {
     if (model === this.model && !this.isDefaultModel) return this.#bytes;
     const name = JSON.stringify(model);
-    if (this.#member === undefined) return withFirstMembers(this.#bytes, `"model":${name}`);
-    const { valueStart, valueEnd } = this.#member;
+    if (this.member === undefined) return withFirstMembers(this.#bytes, `"model":${name}`);
+    const { valueStart, valueEnd } = this.member;
     return splice(this.#bytes, valueStart, valueEnd, name);
   }
 

@@ -188,13 +188,14 @@ const BINARY = /^(?:audio|image|video)\/|^application\/(?:octet-stream|x-tar|zip
 
 /** Receives the bytes of an answer as they pass, and hands on what may be recorded. */
 export class MediaTap {
-  readonly #record: (bytes: Uint8Array) => void;
   readonly #type: string;
   readonly #filter: MediaFilter | undefined;
   #bytes = 0;
 
-  constructor(headers: ReadonlyHeaders, record: (bytes: Uint8Array) => void) {
-    this.#record = record;
+  constructor(
+    headers: ReadonlyHeaders,
+    private readonly record: (bytes: Uint8Array) => void,
+  ) {
     this.#type = headers.get('content-type') ?? '';
     this.#filter = BINARY.test(this.#type) ? undefined : new MediaFilter();
   }
@@ -202,7 +203,7 @@ export class MediaTap {
   chunk(chunk: Uint8Array): void {
     this.#bytes += chunk.length;
     const kept = this.#filter?.push(chunk);
-    if (kept !== undefined && kept.length > 0) this.#record(kept);
+    if (kept !== undefined && kept.length > 0) this.record(kept);
   }
 
   /** The answer is over. */
@@ -210,6 +211,6 @@ export class MediaTap {
     const rest =
       this.#filter?.end() ??
       Buffer.from(JSON.stringify({ media: { content_type: this.#type, bytes: this.#bytes } }));
-    if (rest.length > 0) this.#record(rest);
+    if (rest.length > 0) this.record(rest);
   }
 }

@@ -20,7 +20,6 @@ const FINISHED = /^data:\s{0,4}\[DONE\]|"finish_reason"\s{0,4}:\s{0,4}"/;
 /** Sees every chunk of a stream; keeps the beginnings of its last lines. */
 export class StreamEnd {
   readonly #isText: boolean;
-  readonly #protocol: Codec;
   #line = '';
   #event = '';
   /** The last lines with data and the event of theirs. */
@@ -28,9 +27,11 @@ export class StreamEnd {
   #finished = false;
   #failed: string | undefined;
 
-  constructor({ name }: Pick<Endpoint, 'name'>, protocol: Codec) {
+  constructor(
+    { name }: Pick<Endpoint, 'name'>,
+    private readonly protocol: Codec,
+  ) {
     this.#isText = name === 'completions';
-    this.#protocol = protocol;
   }
 
   push(chunk: Uint8Array): void {
@@ -73,6 +74,6 @@ export class StreamEnd {
     const data = Buffer.from(line, 'latin1').toString().trim();
     const event = this.#failed.startsWith('event:') ? 'error' : '';
     const bytes = new Uint8Array();
-    return this.#protocol.digestStream([{ event, data, bytes, from: 0, to: 0 }]).error;
+    return this.protocol.digestStream([{ event, data, bytes, from: 0, to: 0 }]).error;
   }
 }

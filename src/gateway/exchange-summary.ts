@@ -15,9 +15,6 @@ type SummarizedOutcome = Pick<Outcome, 'target' | 'notes'>;
 const NONE: readonly never[] = [];
 
 export class ExchangeSummaryBuilder {
-  readonly recording: Recording | undefined;
-  readonly #exchange: Exchange;
-  readonly #onEnd: (summary: Summary) => void;
   #request: SummarizedRequest | undefined;
   #answer: SummarizedOutcome | undefined;
   #route: string | undefined;
@@ -34,14 +31,10 @@ export class ExchangeSummaryBuilder {
   #account: Account | undefined;
 
   constructor(
-    exchange: Exchange,
-    recording: Recording | undefined,
-    onEnd: (summary: Summary) => void,
-  ) {
-    this.#exchange = exchange;
-    this.recording = recording;
-    this.#onEnd = onEnd;
-  }
+    private readonly exchange: Exchange,
+    readonly recording: Recording | undefined,
+    private readonly onEnd: (summary: Summary) => void,
+  ) {}
 
   received(request: SummarizedRequest): void {
     this.#request = request;
@@ -111,7 +104,7 @@ export class ExchangeSummaryBuilder {
     this.#leave?.();
     this.#account?.end(status === 499 ? 'client_gone' : 'cut');
     const summary: Summary = {
-      exchange: this.#exchange,
+      exchange: this.exchange,
       queue: this.#queue,
       request: this.#request,
       finish,
@@ -131,7 +124,7 @@ export class ExchangeSummaryBuilder {
       error: error && isClientGone(error) ? undefined : error,
     };
     this.recording?.end(summary);
-    this.#onEnd(summary);
+    this.onEnd(summary);
   }
 
   #notes(): readonly Note[] {
@@ -141,6 +134,6 @@ export class ExchangeSummaryBuilder {
   }
 
   #since(): number {
-    return performance.now() - this.#exchange.started;
+    return performance.now() - this.exchange.started;
   }
 }

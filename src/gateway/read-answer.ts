@@ -100,14 +100,15 @@ const open = (reading: Reading, type: string, status: number, first: First) =>
 class AttemptClientContext implements ClientContext {
   readonly requestId: string;
   readonly provider: string;
-  readonly notes: Notes;
   readonly #request: ClientRequest;
   readonly #facts: Attempt['facts'];
 
-  constructor({ exchange, request, routed, facts }: Attempt, notes: Notes) {
+  constructor(
+    { exchange, request, routed, facts }: Attempt,
+    readonly notes: Notes,
+  ) {
     this.requestId = exchange.id;
     this.provider = routed.target.provider;
-    this.notes = notes;
     this.#request = request;
     this.#facts = facts;
   }

@@ -60,16 +60,14 @@ class StreamedAnswer {
   readonly beforeEnd: ClientStreamOptions['beforeEnd'];
   readonly onWhole: ClientStreamOptions['onWhole'];
   readonly tap: ClientStreamOptions['tap'];
-  readonly #running: RunningExchange;
-  readonly #options: StreamOptions;
   #hops = 1;
   /** The features know the answer. */
   #isTold = false;
 
   constructor(
-    running: RunningExchange,
+    private readonly running: RunningExchange,
     answer: StreamOutcome | Promise<Outcome>,
-    options: StreamOptions,
+    private readonly options: StreamOptions,
   ) {
     const { exchange, features, summary } = running;
     this.opened = answer instanceof Promise ? answer.then(streamOrError) : answer;
@@ -80,8 +78,6 @@ class StreamedAnswer {
     this.onWhole = features?.onAnswer && this.#teller(features.onAnswer);
     const { recording } = summary;
     this.tap = recording && !recording.ignoresClient ? tapOf(recording) : undefined;
-    this.#running = running;
-    this.#options = options;
   }
 
   ping(): string {
@@ -93,7 +89,7 @@ class StreamedAnswer {
   }
 
   #encoder(): StreamEncoder {
-    const { exchange, request } = this.#running;
+    const { exchange, request } = this.running;
     return exchange.protocol.encodeStream({
       request: request.conversation,
       requestId: exchange.id,
@@ -108,24 +104,24 @@ class StreamedAnswer {
   ): Promise<StreamOutcome | GatewayError> {
     const number = ++this.#hops;
     const { client } = before.pipeline;
-    return streamOrError(await runHop(this.#running, { number, conversation, client }));
+    return streamOrError(await runHop(this.running, { number, conversation, client }));
   }
 
   onFirstByte(): void {
-    this.#running.summary.firstByte();
+    this.running.summary.firstByte();
   }
 
   #teller(onAnswer: NonNullable<ExchangeFeatures['onAnswer']>): ClientStreamOptions['onWhole'] {
     return ({ finalAnswer }) => {
       if (this.#isTold) return undefined;
       this.#isTold = true;
-      return finalAnswer && onAnswer(finalAnswer, this.#running.account?.spent);
+      return finalAnswer && onAnswer(finalAnswer, this.running.account?.spent);
     };
   }
 
   onEnd({ pipeline, clientGone, error }: StreamEnd): void {
-    const { features, account, summary, secrets } = this.#running;
-    this.#options.onStream(false);
+    const { features, account, summary, secrets } = this.running;
+    this.options.onStream(false);
     const digest = pipeline?.digest;
     // A vendor's own error event may have gone out as it came: no failure here, but no success either.
     const said = error ?? (digest?.error && maskedError(digest.error, secrets));

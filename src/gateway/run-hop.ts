@@ -112,38 +112,28 @@ const unrouted = (error: GatewayError): FailedOutcome => ({
 const NO_FEATURES: readonly Feature[] = [];
 
 class AttemptsOfHop implements RetryContext, AttemptEvents {
-  readonly #running: RunningExchange;
-  readonly #hop: Hop;
-  readonly #routeName: string | undefined;
-  readonly #facts: RouteRequest;
-
   constructor(
-    running: RunningExchange,
-    hop: Hop,
-    routeName: string | undefined,
-    facts: RouteRequest,
-  ) {
-    this.#running = running;
-    this.#hop = hop;
-    this.#routeName = routeName;
-    this.#facts = facts;
-  }
+    private readonly running: RunningExchange,
+    private readonly hop: Hop,
+    private readonly routeName: string | undefined,
+    private readonly facts: RouteRequest,
+  ) {}
 
   get signal(): AbortSignal {
-    return this.#running.exchange.signal;
+    return this.running.exchange.signal;
   }
 
   upstream(routed: RoutedTarget): Upstream {
-    return this.#running.services.upstream(routed);
+    return this.running.services.upstream(routed);
   }
 
   room(routed: RoutedTarget): number | undefined {
-    return this.#running.services.room?.(routed);
+    return this.running.services.room?.(routed);
   }
 
   /** A model that takes no tools, where there are some. */
   refuses(routed: RoutedTarget): boolean {
-    const { profile } = learntTarget(routed, this.#running.exchange.owner);
+    const { profile } = learntTarget(routed, this.running.exchange.owner);
     if (profile.maxTools !== 0) return false;
     try {
       return this.#conversation.tools.length > 0;
@@ -154,21 +144,21 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   get #conversation(): Conversation {
-    return this.#hop.conversation ?? this.#running.request.conversation;
+    return this.hop.conversation ?? this.running.request.conversation;
   }
 
   get session(): ExchangeSession {
-    return this.#running.session;
+    return this.running.session;
   }
 
   // The streams of later hops share the client's open one.
   get mayHedge(): boolean {
-    const { request, account } = this.#running;
-    return this.#hop.number === 1 && request.stream && account?.mayHedge !== false;
+    const { request, account } = this.running;
+    return this.hop.number === 1 && request.stream && account?.mayHedge !== false;
   }
 
   onHedge({ target }: RoutedTarget): void {
-    this.#running.onHedge?.(target.provider);
+    this.running.onHedge?.(target.provider);
   }
 
   discard(answer: Exclude<Outcome, FailedOutcome>): void {
@@ -177,7 +167,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
 
   attempt(...[routed, lease, number, refusals, abort]: Parameters<RetryContext['attempt']>) {
     const { exchange, request, services, session, features, summary, secrets, protocols, account } =
-      this.#running;
+      this.running;
     const payer = exchange.payer ?? account;
     const known = learntTarget(routed, exchange.owner);
     const target = this.#withTools(routed, known) ?? known;
@@ -192,11 +182,11 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       protocol: protocols[target.protocol],
       upstream: services.upstream(routed),
       features: features?.features ?? NO_FEATURES,
-      hop: this.#hop,
+      hop: this.hop,
       number,
       refusals,
       abort,
-      routeName: this.#routeName,
+      routeName: this.routeName,
       shownModel: services.table.config.answerModel === 'requested' ? request.model : undefined,
       recording: summary.recording,
       wantsAnswer: features?.onAnswer !== undefined,
@@ -204,7 +194,7 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
       events: this,
       payer,
       sidePayer: sidePayerOf(exchange, payer),
-      facts: this.#facts,
+      facts: this.facts,
     });
   }
 
@@ -215,27 +205,27 @@ class AttemptsOfHop implements RetryContext, AttemptEvents {
   }
 
   onSend(): void {
-    this.#running.summary.sent();
+    this.running.summary.sent();
   }
 
   onKeyRefused(provider: string, key: string, status: number): void {
-    this.#running.onKeyRefused?.(provider, key, status);
+    this.running.onKeyRefused?.(provider, key, status);
   }
 
   canRepair(refusal: GatewayError, routed: RoutedTarget, asked: FailedOutcome['target']): boolean {
     const conversation = () => this.#conversation;
-    const { owner } = this.#running.exchange;
+    const { owner } = this.running.exchange;
     if (mayLeaveOut(refusal, conversation) && canLearnFrom(refusal, routed, owner, asked))
       return true;
-    const features = this.#running.features?.features ?? NO_FEATURES;
+    const features = this.running.features?.features ?? NO_FEATURES;
     return features.some((feature) => feature.repairsRefusal?.(refusal) === true);
   }
 
   onRetry(failed: FailedOutcome): void {
-    this.#running.onRetry(failed);
+    this.running.onRetry(failed);
   }
 
   onOutcome(outcome: Outcome, attempts: number): void {
-    this.#running.summary.hopEnded(outcome, attempts);
+    this.running.summary.hopEnded(outcome, attempts);
   }
 }

@@ -13,23 +13,19 @@ const NOTHING: readonly StreamEvent[] = [];
 
 /** The first interceptor. An event without its mark is not the vendor's any more: from it on, the encoder writes. */
 export class SoundAnswer implements Interceptor {
-  readonly #notes: Notes;
-
-  constructor(notes: Notes) {
-    this.#notes = notes;
-  }
+  constructor(private readonly notes: Notes) {}
 
   event(event: StreamEvent): StreamEvent | readonly StreamEvent[] {
     const { odd } = event;
     if (odd === undefined) return event.type === 'block-start' ? this.#begun(event) : event;
-    this.#notes.addOnce(odd === 'form' ? 'stream_mended' : 'tool_call_rewritten', odd);
+    this.notes.addOnce(odd === 'form' ? 'stream_mended' : 'tool_call_rewritten', odd);
     return isEmptyFrame(event) ? NOTHING : this.event({ ...event, odd: undefined });
   }
 
   #begun(event: StreamEvent & { type: 'block-start' }): StreamEvent {
     const { head } = event;
     if (head.type !== 'tool-call' || head.odd === undefined) return event;
-    this.#notes.add('tool_call_rewritten', undefined, head.name);
+    this.notes.add('tool_call_rewritten', undefined, head.name);
     return { ...event, head: { ...head, odd: undefined } };
   }
 

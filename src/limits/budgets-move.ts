@@ -127,7 +127,8 @@ class Counts {
   other: string | undefined;
 
   private constructor(
-    private readonly side: Side /** Its name on the other side; undefined: nothing was moved from or to it. */,
+    private readonly side: Side,
+    /** Its name on the other side; undefined: nothing was moved from or to it. */
     readonly name: string | undefined,
   ) {
     this.#sql = side.db;

@@ -125,8 +125,10 @@ const NOT_UNSENT = 'NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer
 /** The file of a machine. */
 export class SpendFile {
   private constructor(
-    private readonly db: SqlDatabase /** A move, or a gateway with a shared database, has written here. */,
-    private readonly isNamed: boolean /** Among all machines; undefined: it has no name yet. */,
+    private readonly db: SqlDatabase,
+    /** A move, or a gateway with a shared database, has written here. */
+    private readonly isNamed: boolean,
+    /** Among all machines; undefined: it has no name yet. */
     readonly origin: string | undefined,
   ) {}
 
@@ -289,7 +291,8 @@ export class SpendDatabase {
   readonly #hasMoves: boolean;
 
   private constructor(
-    private readonly side: Side /** Its name in files; undefined: it has none yet. */,
+    private readonly side: Side,
+    /** Its name in files; undefined: it has none yet. */
     readonly name: string | undefined,
   ) {
     this.#hasRows = side.has.has('spend_rows');

@@ -51,10 +51,9 @@ export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms 
  * and on again when the exchange is over.
  */
 export class Connections implements TickTask {
-  #limits: ConnectionLimits;
   #server: Patience | undefined;
-  readonly #unfinished = new KeptBytes(() => this.#limits.unfinishedBytes);
-  readonly #running = new KeptBytes(() => this.#limits.runningBytes);
+  readonly #unfinished = new KeptBytes(() => this.limits.unfinishedBytes);
+  readonly #running = new KeptBytes(() => this.limits.runningBytes);
   readonly #cutting = new AbortController();
   /** Ends each body that is still being received. */
   readonly #uploads = new Set<(error: GatewayError) => void>();
@@ -66,9 +65,7 @@ export class Connections implements TickTask {
   /** Every connection with a request in the last turn was open at its end. */
   #allOpen = false;
 
-  constructor(limits: ConnectionLimits) {
-    this.#limits = limits;
-  }
+  constructor(private limits: ConnectionLimits) {}
 
   /** Until a server is there (and for requests that come without one) nothing is limited but memory. */
   attach(server: Patience): void {
@@ -76,7 +73,7 @@ export class Connections implements TickTask {
   }
 
   configure(limits: ConnectionLimits): void {
-    this.#limits = limits;
+    this.limits = limits;
   }
 
   /**
@@ -114,7 +111,7 @@ export class Connections implements TickTask {
 
   /** Milliseconds in which a body must go on; 0 = no limit. */
   get bodyIdleMs(): number {
-    return this.#limits.bodyIdleMs;
+    return this.limits.bodyIdleMs;
   }
 
   /** Aborts with {@link cutAll}. */
@@ -147,7 +144,7 @@ export class Connections implements TickTask {
 
   /** Its body is read: so many bytes may take the time of a slow line, and no longer. */
   reading(request: Request, bytes: number): void {
-    const { bodyIdleMs } = this.#limits;
+    const { bodyIdleMs } = this.limits;
     const ms = bodyIdleMs <= 0 ? 0 : bodyIdleMs + (bytes / PROGRESS_BYTES) * 1000;
     this.#server?.timeout(request, timerSeconds(ms));
   }
@@ -159,7 +156,7 @@ export class Connections implements TickTask {
 
   /** Its answer is made; the connection waits for the next request. */
   resting(request: Request): void {
-    this.#server?.timeout(request, timerSeconds(this.#limits.idleMs));
+    this.#server?.timeout(request, timerSeconds(this.limits.idleMs));
   }
 
   /**
@@ -187,7 +184,7 @@ export class Connections implements TickTask {
     if (this.#unfinished.take(owner, bytes)) return;
     throw new GatewayError(
       'overloaded',
-      `Bodies of requests that are under way fill this client's share of the ${this.#limits.unfinishedBytes} bytes there are for them (limits.unfinished_bytes).`,
+      `Bodies of requests that are under way fill this client's share of the ${this.limits.unfinishedBytes} bytes there are for them (limits.unfinished_bytes).`,
       { retryAfter: RETRY_AFTER_S, code: 'too_many_uploads' },
     );
   }
@@ -207,7 +204,7 @@ export class Connections implements TickTask {
     if (this.#running.take(owner, bytes)) return { owner, bytes };
     throw new GatewayError(
       'overloaded',
-      `Large bodies of requests that run fill this client's share of the ${this.#limits.runningBytes} bytes there are for them (limits.running_bytes).`,
+      `Large bodies of requests that run fill this client's share of the ${this.limits.runningBytes} bytes there are for them (limits.running_bytes).`,
       { retryAfter: RETRY_AFTER_S, code: 'too_many_large_requests' },
     );
   }

@@ -39,15 +39,11 @@ export interface UnknownPath {
 }
 
 export class ErrorResponses {
-  readonly #options: ErrorResponsesOptions;
-
-  constructor(options: ErrorResponsesOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ErrorResponsesOptions) {}
 
   /** The codec for errors and models: by the path, else by the client's headers. */
   codecOf(request: Request): Codec {
-    const { fallback, anthropic, google } = this.#options;
+    const { fallback, anthropic, google } = this.options;
     const api = apiOf(pathOf(request.url), request.method);
     if (api !== undefined) return { openai: fallback, anthropic, google }[api];
     const { headers } = request;
@@ -60,12 +56,12 @@ export class ErrorResponses {
 
   /** Does the client speak Messages? */
   isAnthropic(request: Request): boolean {
-    return this.codecOf(request) === this.#options.anthropic;
+    return this.codecOf(request) === this.options.anthropic;
   }
 
   /** Does the client speak Gemini? */
   isGoogle(request: Request): boolean {
-    return this.codecOf(request) === this.#options.google;
+    return this.codecOf(request) === this.options.google;
   }
 
   /** Whatever was thrown, as an answer. */
@@ -86,7 +82,7 @@ export class ErrorResponses {
   ): Promise<Response> {
     try {
       if (open) checkOneHost(request.headers);
-      const principal = open ? WITHOUT_KEY : await this.#options.access()(this.#headersOf(request));
+      const principal = open ? WITHOUT_KEY : await this.options.access()(this.#headersOf(request));
       return await answer(principal);
     } catch (thrown) {
       return this.response(request, thrown);
@@ -112,7 +108,7 @@ export class ErrorResponses {
   /** The headers; for Google's API with the key that its clients may put into the query. */
   #headersOf(request: Request): ReadonlyHeaders {
     const key =
-      this.codecOf(request) === this.#options.google && !request.headers.has('x-goog-api-key')
+      this.codecOf(request) === this.options.google && !request.headers.has('x-goog-api-key')
         ? localUrl(request.url).searchParams.get('key')
         : null;
     if (!key || request.headers.has('authorization')) return request.headers;
@@ -151,7 +147,7 @@ export class ErrorResponses {
     const { method } = request;
     const path = printableLine(pathOf(request.url), 200);
     const use = allowed.join(' or ');
-    this.#options.onUnknownPath(request, { method, path, use });
+    this.options.onUnknownPath(request, { method, path, use });
     const answer = this.response(
       request,
       notAllowed(`${method} is not offered at ${path}; use ${use}.`),
@@ -179,7 +175,7 @@ export class ErrorResponses {
     const shown = printableLine(path, 200);
     const near = nearestEndpoint(method, path);
     const meant = near === undefined ? '' : ` Did you mean ${near}?`;
-    this.#options.onUnknownPath(request, { method, path: shown, use: near });
+    this.options.onUnknownPath(request, { method, path: shown, use: near });
     const message = `There is nothing at ${method} ${shown}.${meant} This gateway has ${KNOWN_ENDPOINTS.join(', ')}.`;
     // Messages has no codes: there it stands among the details.
     const code = 'unknown_path';

@@ -48,10 +48,6 @@ const tooSlow = (ms: number) =>
 const SLOWEST = 20;
 
 class RequestForm implements FormSource {
-  readonly length: number | undefined;
-  readonly #request: Request;
-  readonly #most: number;
-  readonly #connections: Connections;
   readonly #reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   readonly #owner: string;
   readonly #began = performance.now();
@@ -63,17 +59,13 @@ class RequestForm implements FormSource {
   #over = false;
 
   constructor(
-    request: Request,
-    length: number | undefined,
-    most: number,
-    connections: Connections,
+    private readonly request: Request,
+    readonly length: number | undefined,
+    private readonly most: number,
+    private readonly connections: Connections,
     key: string,
   ) {
-    this.#request = request;
     this.#owner = connections.ownerOf(request, key);
-    this.length = length;
-    this.#most = most;
-    this.#connections = connections;
     this.#reader = request.body?.getReader() as ReadableStreamDefaultReader<Uint8Array> | undefined;
     connections.reading(request, 0);
   }
@@ -87,9 +79,9 @@ class RequestForm implements FormSource {
       return undefined;
     }
     this.#size += value.length;
-    if (this.#size > this.#most) {
+    if (this.#size > this.most) {
       this.cancel();
-      throw tooLarge(this.#most);
+      throw tooLarge(this.most);
     }
     if (this.#timed) this.#hold(value.length);
     return value;
@@ -98,14 +90,14 @@ class RequestForm implements FormSource {
   #next() {
     // Once the vendor sets the pace, its try is what ends.
     const next = this.#reader?.read();
-    return this.#timed ? next && this.#connections.uploaded(next) : next;
+    return this.#timed ? next && this.connections.uploaded(next) : next;
   }
 
   #hold(bytes: number): void {
     try {
-      const longest = SLOWEST * this.#connections.bodyIdleMs;
+      const longest = SLOWEST * this.connections.bodyIdleMs;
       if (longest > 0 && performance.now() - this.#began > longest) throw tooSlow(longest);
-      this.#connections.hold(this.#owner, bytes);
+      this.connections.hold(this.#owner, bytes);
     } catch (thrown) {
       this.cancel();
       throw thrown;
@@ -113,14 +105,14 @@ class RequestForm implements FormSource {
     this.#held += bytes;
     if (this.#size - this.#reported < PROGRESS_BYTES) return;
     this.#reported = this.#size;
-    this.#connections.reading(this.#request, 0);
+    this.connections.reading(this.request, 0);
   }
 
   endTimeLimit(): void {
     this.#timed = false;
-    this.#connections.release(this.#owner, this.#held);
+    this.connections.release(this.#owner, this.#held);
     this.#held = 0;
-    this.#connections.working(this.#request);
+    this.connections.working(this.request);
   }
 
   cancel(): void {

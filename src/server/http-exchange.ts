@@ -25,7 +25,6 @@ type Read = Pick<
 
 export class HttpExchange implements Exchange {
   readonly id: string;
-  readonly protocol: Codec;
   readonly entry: EntryName | undefined;
   readonly body: Uint8Array;
   readonly form: FormSource | undefined;
@@ -37,16 +36,18 @@ export class HttpExchange implements Exchange {
   readonly address: string | undefined;
   readonly trace: ExchangeTrace | undefined;
   readonly lane: ClientLane | undefined;
-  readonly request: Request;
   /** What {@link Connections.begun} counts. */
   readonly held: Held | undefined;
   readonly #cutting: AbortSignal;
   #sessionId: string | undefined;
   #signal: AbortSignal | undefined;
 
-  constructor(request: Request, protocol: Codec, read: Read) {
+  constructor(
+    readonly request: Request,
+    readonly protocol: Codec,
+    read: Read,
+  ) {
     this.id = read.id;
-    this.protocol = protocol;
     this.entry = read.entry;
     this.body = read.body;
     this.form = read.form;
@@ -59,7 +60,6 @@ export class HttpExchange implements Exchange {
     this.address = read.address;
     this.trace = read.trace;
     this.lane = read.lane;
-    this.request = request;
     this.#cutting = read.cutting;
   }
 

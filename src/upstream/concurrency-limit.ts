@@ -3,19 +3,16 @@
 const UNLIMITED = () => {};
 
 export class ConcurrencyLimit {
-  #limit: number;
   /** In the order in which they came. */
   readonly #waiting = new Set<() => void>();
   #busy = 0;
 
   /** `limit` of 0: no limit. */
-  constructor(limit: number) {
-    this.#limit = limit;
-  }
+  constructor(private limit: number) {}
 
   /** The next one would have to wait. */
   get full(): boolean {
-    return this.#limit !== 0 && this.#busy >= this.#limit;
+    return this.limit !== 0 && this.#busy >= this.limit;
   }
 
   /**
@@ -24,8 +21,8 @@ export class ConcurrencyLimit {
    * while a slot is free.
    */
   take(asker: { readonly signal: AbortSignal }): (() => void) | Promise<() => void> {
-    if (this.#limit === 0) return UNLIMITED;
-    if (this.#busy < this.#limit) {
+    if (this.limit === 0) return UNLIMITED;
+    if (this.#busy < this.limit) {
       this.#busy++;
       return this.#release();
     }
@@ -53,7 +50,7 @@ export class ConcurrencyLimit {
    * who came in while there was no limit were not counted.
    */
   resize(limit: number): void {
-    this.#limit = limit;
+    this.limit = limit;
     while (this.#waiting.size > 0 && (limit === 0 || this.#busy < limit)) {
       this.#busy++;
       this.#next()?.();
@@ -75,7 +72,7 @@ export class ConcurrencyLimit {
       if (given) return;
       given = true;
       // After a reload with a lower limit there may be more inside than there is room for.
-      const crowded = this.#limit !== 0 && this.#busy > this.#limit;
+      const crowded = this.limit !== 0 && this.#busy > this.limit;
       const next = crowded ? undefined : this.#next();
       if (next === undefined) this.#busy--;
       else next();

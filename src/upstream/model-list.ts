@@ -170,14 +170,12 @@ interface Known {
 
 /** The latest list of each provider. A list that is only old is given at once. */
 export class ModelLists {
-  readonly #request: ListModels;
-  readonly #now: () => number;
   readonly #known = new Map<string, Known>();
 
-  constructor(request: ListModels, now: () => number = Date.now) {
-    this.#request = request;
-    this.#now = now;
-  }
+  constructor(
+    private readonly request: ListModels,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /**
    * By provider: its last list; a provider that never gave one is left out.
@@ -213,16 +211,16 @@ export class ModelLists {
       known = { provider, list: undefined, dueAt: 0, asking: undefined };
       this.#known.set(provider.name, known);
     }
-    if (known.asking === undefined && this.#now() >= known.dueAt) {
+    if (known.asking === undefined && this.now() >= known.dueAt) {
       known.asking = this.#fill(known, passed);
     }
     return known;
   }
 
   async #fill(known: Known, passed: readonly string[]): Promise<void> {
-    const list = await this.#request(known.provider, passed);
+    const list = await this.request(known.provider, passed);
     if (list !== undefined) known.list = list;
-    known.dueAt = this.#now() + (list === undefined ? REST_MS : FRESH_MS);
+    known.dueAt = this.now() + (list === undefined ? REST_MS : FRESH_MS);
     known.asking = undefined;
   }
 }

@@ -24,14 +24,12 @@ export interface PoolOptions extends UpstreamOptions {
 
 /** Looks providers up; a reload makes a new pool, and streams that are open keep their old one. */
 export class UpstreamPool {
-  readonly #options: PoolOptions;
-  readonly #providers: Providers;
   readonly #known = new Map<string, Upstream>();
 
-  constructor(options: PoolOptions, providers: Providers) {
-    this.#options = options;
-    this.#providers = providers;
-  }
+  constructor(
+    private readonly options: PoolOptions,
+    private readonly providers: Providers,
+  ) {}
 
   /** The provider of this pool's configuration. */
   of(config: ProviderConfig): Upstream {
@@ -43,9 +41,9 @@ export class UpstreamPool {
    * slots that are taken and the keys that cool down are known to both pools.
    */
   next(providers: Providers): UpstreamPool {
-    const next = new UpstreamPool(this.#options, providers);
+    const next = new UpstreamPool(this.options, providers);
     for (const [name, config] of Object.entries(providers)) {
-      const last = memberOf(this.#providers, name);
+      const last = memberOf(this.providers, name);
       if (last === undefined) continue;
       // Made now if it was not needed yet: an open exchange may still do so, and they are to share it.
       const before = this.of(last);
@@ -57,7 +55,7 @@ export class UpstreamPool {
 
   /** The provider of this name; undefined: it is not configured. */
   named(name: string): Upstream | undefined {
-    const config = memberOf(this.#providers, name);
+    const config = memberOf(this.providers, name);
     return config && this.of(config);
   }
 
@@ -67,7 +65,7 @@ export class UpstreamPool {
   }
 
   #make(config: ProviderConfig, before?: Upstream): Upstream {
-    const { builtIn, proxied, clock, onCooldown, replicas, gatewayId } = this.#options;
+    const { builtIn, proxied, clock, onCooldown, replicas, gatewayId } = this.options;
     const scheme = config.baseUrl.slice(0, config.baseUrl.indexOf(':') + 1);
     const transport = builtIn[scheme]?.() ?? overSocket(config, networkTo(config, proxied));
     const platform = platformOf(config, transport);

@@ -4,11 +4,13 @@ import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation
 
 /** An error of this gateway about one target, with its remedy. */
 export class TargetError extends GatewayError {
-  readonly remedy: Remedy;
-
-  constructor(remedy: Remedy, kind: ErrorKind, message: string, more: ErrorDetails = {}) {
+  constructor(
+    readonly remedy: Remedy,
+    kind: ErrorKind,
+    message: string,
+    more: ErrorDetails = {},
+  ) {
     super(kind, message, more);
-    this.remedy = remedy;
   }
 }
 

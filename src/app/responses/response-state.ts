@@ -114,8 +114,6 @@ function stateOf(options: ResponseStateOptions, asked: Asked): ExchangeFeatures 
  */
 class ResponseState implements Feature {
   readonly name = 'response-state';
-  readonly #options: ResponseStateOptions;
-  readonly #asked: Asked;
   readonly #owner: string;
   readonly #began: number;
   #keeper: string | undefined;
@@ -124,16 +122,17 @@ class ResponseState implements Feature {
   /** The answers that the request continues; undefined where only the vendor knows them. */
   #before: RememberedChain | readonly JsonObject[] | undefined = [];
 
-  constructor(options: ResponseStateOptions, asked: Asked) {
+  constructor(
+    private readonly options: ResponseStateOptions,
+    private readonly asked: Asked,
+  ) {
     const { exchange } = asked;
-    this.#options = options;
-    this.#asked = asked;
     this.#owner = ownerOf(exchange.owner);
     this.#began = performance.timeOrigin + exchange.started;
   }
 
   get #body(): JsonObject {
-    return this.#asked.ask.conversation.origin?.value ?? {};
+    return this.asked.ask.conversation.origin?.value ?? {};
   }
 
   #isGuarded({ target, client }: FeatureContext): boolean {
@@ -149,13 +148,13 @@ class ResponseState implements Feature {
   }
 
   async prepare(conversation: Conversation, context: FeatureContext): Promise<void> {
-    if (context.hop === 1 && conversation === this.#asked.ask.conversation) {
+    if (context.hop === 1 && conversation === this.asked.ask.conversation) {
       this.#found = await this.#lookUp(context);
     }
   }
 
   request(conversation: Conversation, context: FeatureContext): Conversation {
-    const { ask } = this.#asked;
+    const { ask } = this.asked;
     // The answer is made of several of the vendor's: none of those that it keeps is the whole.
     if (context.hop > 1) this.#keeper = undefined;
     if (conversation !== ask.conversation || this.#found === undefined) return conversation;
@@ -203,14 +202,14 @@ class ResponseState implements Feature {
   #fetched(body: JsonObject, asked: ReferenceContext) {
     const { keeper } = asked;
     const id = body.previous_response_id;
-    const recalled = typeof id === 'string' ? this.#asked.exchange.lane?.recall(id) : undefined;
+    const recalled = typeof id === 'string' ? this.asked.exchange.lane?.recall(id) : undefined;
     // The connection's own memory is enough, unless a vendor keeps the response.
     const wants = typeof id === 'string' && (recalled === undefined || keeper !== undefined);
     // Without keys, the vendor may know an id that cannot be looked up here, but none that this gateway made.
     const lenient =
       recalled !== undefined ||
       (this.#owner === '' && keeper !== undefined && !(wants && isOwnId(id)));
-    return this.#options.store.fetch(
+    return this.options.store.fetch(
       { responses: wants ? [id] : [], chains: true, items: referredItems(body, asked) },
       this.#owner,
       lenient,
@@ -218,7 +217,7 @@ class ResponseState implements Feature {
   }
 
   async #history(body: JsonObject, guarded: boolean, reads: ResponseReads) {
-    const { lane } = this.#asked.exchange;
+    const { lane } = this.asked.exchange;
     const owner = this.#owner;
     const keeper = this.#keeper;
     const id = body.previous_response_id;
@@ -253,11 +252,11 @@ class ResponseState implements Feature {
    * from it, whether it is stored or not.
    */
   learned(answer: Answer): DeliveredResponse | undefined {
-    const { exchange, session } = this.#asked;
+    const { exchange, session } = this.asked;
     const delivered = deliveredBy(answer);
     const id = delivered?.response.id;
     if (delivered === undefined || typeof id !== 'string') return delivered;
-    this.#options.sessions.learn(id, exchange.owner, session);
+    this.options.sessions.learn(id, exchange.owner, session);
     if (exchange.lane !== undefined && this.#before !== undefined) {
       const asked = inputItems(this.#found?.body ?? this.#body);
       exchange.lane.remember(id, this.#before, [...asked, ...delivered.output]);
@@ -270,7 +269,7 @@ class ResponseState implements Feature {
     if (delivered === undefined) return undefined;
     const { response, output } = delivered;
     const stored = this.#record(response, spent, () => output);
-    return stored ? this.#options.store.sent() : undefined;
+    return stored ? this.options.store.sent() : undefined;
   }
 
   /** A background job goes on at the vendor after the client leaves; the client fetches it later by its id. */
@@ -281,7 +280,7 @@ class ResponseState implements Feature {
   }
 
   #record(response: JsonObject, spent: Spent | undefined, output: typeof outputItems): boolean {
-    const { exchange, ask, space } = this.#asked;
+    const { exchange, ask, space } = this.asked;
     const began = this.#began;
     const session = exchange.sessionId || undefined;
     const due: Due = {
@@ -292,7 +291,7 @@ class ResponseState implements Feature {
       asked: ask.model,
       model: this.#model,
     };
-    return record(this.#options.store, {
+    return record(this.options.store, {
       body: this.#body,
       response,
       owner: this.#owner,

@@ -27,18 +27,19 @@ const MAX_ANSWER = 1024 * 1024;
 
 class TraceRecording implements Recording {
   readonly ignoresClient: boolean;
-  readonly #trace: ExchangeTrace;
   #kept = 0;
 
-  constructor(trace: ExchangeTrace, keepsAnswer: boolean) {
-    this.#trace = trace;
+  constructor(
+    private readonly trace: ExchangeTrace,
+    keepsAnswer: boolean,
+  ) {
     this.ignoresClient = !keepsAnswer;
   }
 
   tool({ name, started, ms = 0, error }: Parameters<NonNullable<Recording['tool']>>[0]): void {
     const begun = started ?? performance.now() - ms;
     const failed = error !== undefined;
-    this.#trace.addTool({ name, started: begun, ended: begun + ms, failed });
+    this.trace.addTool({ name, started: begun, ended: begun + ms, failed });
   }
 
   hop(
@@ -57,18 +58,18 @@ class TraceRecording implements Recording {
       server: addressOf(url),
       started: performance.now(),
     };
-    this.#trace.addTry(one);
-    return new TryRecording(this.#trace, one);
+    this.trace.addTry(one);
+    return new TryRecording(this.trace, one);
   }
 
   clientStart(status: number, headers: ReadonlyHeaders): void {
     if (this.ignoresClient) return;
     const sse = headers.get('content-type')?.includes('text/event-stream') === true;
-    this.#trace.answer = { status, sse, chunks: [] };
+    this.trace.answer = { status, sse, chunks: [] };
   }
 
   clientChunk(chunk: Uint8Array | string): void {
-    const { answer } = this.#trace;
+    const { answer } = this.trace;
     if (answer === undefined || this.#kept > MAX_ANSWER) return;
     const bytes = typeof chunk === 'string' ? Buffer.from(chunk) : chunk;
     this.#kept += bytes.length;
@@ -80,12 +81,13 @@ class TraceRecording implements Recording {
 
 class TryRecording implements HopRecording {
   readonly headOnly = true;
-  readonly #trace: ExchangeTrace;
   readonly #try: TracedTry;
   #named = false;
 
-  constructor(trace: ExchangeTrace, one: TracedTry) {
-    this.#trace = trace;
+  constructor(
+    private readonly trace: ExchangeTrace,
+    one: TracedTry,
+  ) {
     this.#try = one;
   }
 
@@ -101,8 +103,8 @@ class TryRecording implements HopRecording {
     // A refusal names no answer.
     if ((this.#try.status ?? 0) > 299) return;
     const { id, model } = namesIn(chunk);
-    this.#trace.responseId = id;
-    this.#trace.responseModel = model;
+    this.trace.responseId = id;
+    this.trace.responseModel = model;
   }
 
   end(error: { readonly kind: string } | undefined): void {

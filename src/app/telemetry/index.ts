@@ -31,7 +31,6 @@ interface Vendor {
 }
 
 export class Telemetry {
-  readonly #options: TelemetryOptions;
   #providers: Config['providers'];
   #config: TelemetryConfig;
   #content: ContentRules | undefined;
@@ -41,8 +40,10 @@ export class Telemetry {
   /** Loaded. */
   #sender: OpenTelemetry | undefined;
 
-  constructor(config: Config, options: TelemetryOptions) {
-    this.#options = options;
+  constructor(
+    config: Config,
+    private readonly options: TelemetryOptions,
+  ) {
     this.#providers = config.providers;
     this.#config = config.telemetry;
     this.#content = rulesIn(config);
@@ -128,7 +129,7 @@ export class Telemetry {
   }
 
   async #start(config: TelemetryConfig): Promise<OpenTelemetry | undefined> {
-    const { metrics, version, log } = this.#options;
+    const { metrics, version, log } = this.options;
     const failed = (signal: string, message: string) =>
       event(log, 'otlp.failed', { signal, message }, 'warn');
     try {

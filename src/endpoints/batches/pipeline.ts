@@ -112,9 +112,6 @@ const MAX_RESULTS = 200_000;
 
 class Run {
   readonly summary: ExchangeSummaryBuilder;
-  readonly #exchange: Exchange;
-  readonly #asked: AskedOperation;
-  readonly #options: BatchOptions;
   readonly #services: ReturnType<BatchOptions['services']>;
   readonly #api: VendorApi;
   readonly #secrets: readonly string[];
@@ -123,10 +120,11 @@ class Run {
   readonly #named = new Map<string, VendorIdKind>();
   #account: Account | undefined;
 
-  constructor(exchange: Exchange, asked: AskedOperation, options: BatchOptions) {
-    this.#exchange = exchange;
-    this.#asked = asked;
-    this.#options = options;
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly asked: AskedOperation,
+    private readonly options: BatchOptions,
+  ) {
     this.#services = options.services();
     this.#api = exchange.protocol.name === 'anthropic-messages' ? 'anthropic' : 'openai';
     this.#secrets = secretsOf(this.#services.table.config);
@@ -138,28 +136,28 @@ class Run {
   }
 
   get #objects(): VendorObjects {
-    return this.#options.objects();
+    return this.options.objects();
   }
 
   /** The list of tools is checked here: nothing checks it when the vendor runs a batch. @throws GatewayError permission */
   checkTool(): void {
-    const { policy } = this.#exchange.principal;
-    const tool = this.#asked.operation.kind === 'file' ? 'files' : 'batches';
+    const { policy } = this.exchange.principal;
+    const tool = this.asked.operation.kind === 'file' ? 'files' : 'batches';
     if (policy.everyTool || policy.allowsTool(tool)) return;
     const message = `This API key may not use ${tool}: '${tool}' is not among its tools.`;
     throw new GatewayError('permission', message, { code: 'tool_not_allowed', retryable: false });
   }
 
   async open(costs: boolean): Promise<void> {
-    const { accounts } = this.#options;
-    this.#account = await accountOf(this.#exchange, NOTHING, accounts, costs);
+    const { accounts } = this.options;
+    this.#account = await accountOf(this.exchange, NOTHING, accounts, costs);
     if (this.#account !== undefined) this.summary.opened(this.#account);
-    const admission = this.#services.slots.take(this.#exchange);
+    const admission = this.#services.slots.take(this.exchange);
     this.summary.admitted(typeof admission === 'function' ? admission : await admission);
   }
 
   answer(): Promise<Response> {
-    const { operation } = this.#asked;
+    const { operation } = this.asked;
     switch (operation.does) {
       case 'create':
         if (operation.kind === 'file') return this.#upload();
@@ -176,7 +174,7 @@ class Run {
   // Files and batches that are made.
 
   async #upload(): Promise<Response> {
-    const { form, headers, search } = this.#exchange;
+    const { form, headers, search } = this.exchange;
     if (form === undefined) {
       throw invalid('A file is sent as a form (multipart/form-data).', 'content-type');
     }
@@ -206,7 +204,7 @@ class Run {
   }
 
   async #createMessages(): Promise<Response> {
-    const bytes = asBuffer(this.#exchange.body);
+    const bytes = asBuffer(this.exchange.body);
     const sums = new RequestSums();
     await messagesBatch(bytes, (found) => this.#see(found, sums));
     const serving = this.#serving(sums.asked);
@@ -222,7 +220,7 @@ class Run {
   }
 
   async #createOfFile(): Promise<Response> {
-    const { body, owner } = this.#exchange;
+    const { body, owner } = this.exchange;
     const value = decodeJson(body);
     if (!isObject(value)) throw notAnObject(body);
     const { input_file_id: id } = value;
@@ -258,23 +256,23 @@ class Run {
       const named = vendorIdsNamed(tryParse(asBuffer(body).toString()));
       for (const [id, kind] of named) this.#named.set(id, kind);
     }
-    const { principal, protocol } = this.#exchange;
+    const { principal, protocol } = this.exchange;
     if (principal.policy.everyModel) return;
     const targets = this.#serving([found.model]).flatMap(({ targets }) => [...targets.values()]);
     targetsForNamed(principal, { bytes: body }, protocol.name, targets);
   }
 
   #serving(models: readonly string[]): readonly Serving[] {
-    const about = { api: this.#api, path: `/v1${pathOf(this.#asked.operation)}` };
-    return providersFor(this.#exchange, this.#services.table, this.#account, about, models);
+    const about = { api: this.#api, path: `/v1${pathOf(this.asked.operation)}` };
+    return providersFor(this.exchange, this.#services.table, this.#account, about, models);
   }
 
   async #create(creation: Creation): Promise<Response> {
     const { serving, path, models } = creation;
-    await checkVendorIds(this.#named, this.#exchange.owner, this.#options.foreignIds);
+    await checkVendorIds(this.#named, this.exchange.owner, this.options.foreignIds);
     const first = serving.map(({ targets, routed }) => routed ?? [...targets.values()][0]!);
-    const { kind } = this.#asked.operation;
-    const tries = new BatchTries(this.#account, this.#exchange.sessionId, this.#exchange.id);
+    const { kind } = this.asked.operation;
+    const tries = new BatchTries(this.#account, this.exchange.sessionId, this.exchange.id);
     const [asked] = serving[0]!.targets.keys();
     if (asked !== undefined) this.summary.received({ model: asked, stream: false });
     let status = 0;
@@ -292,7 +290,7 @@ class Run {
     const { upstreamKey } = creation;
     const outcome =
       upstreamKey === undefined
-        ? await triedAt(running, first, this.#options.onRetry)
+        ? await triedAt(running, first, this.options.onRetry)
         : await this.#tryAt(running, first[0]!, upstreamKey);
     if (outcome.kind === 'failed')
       return this.#failed(running, withoutEndpoint(outcome, status, path));
@@ -300,7 +298,7 @@ class Run {
     if (typeof object.id !== 'string') throw noId(outcome);
     const { provider } = outcome.target;
     await this.#objects.put({
-      owner: this.#exchange.owner,
+      owner: this.exchange.owner,
       id: object.id,
       kind,
       api: this.#api,
@@ -317,9 +315,9 @@ class Run {
   // Files and batches that are there.
 
   async #list(): Promise<Response> {
-    const { owner, search } = this.#exchange;
+    const { owner, search } = this.exchange;
     const objects = this.#objects;
-    const { kind } = this.#asked.operation;
+    const { kind } = this.asked.operation;
     const page = readPage(search, this.#api);
     const found = await objects.page(owner, kind, this.#api, page);
     const shown: JsonObject[] = [];
@@ -330,7 +328,7 @@ class Run {
     }
     const list = listPage(shown, found.length > page.limit, page, this.#api, search);
     const data = list.data.map((one) => this.#own(one));
-    const own = { requestId: this.#exchange.id, target: undefined, notes: undefined };
+    const own = { requestId: this.exchange.id, target: undefined, notes: undefined };
     const headers = ownHeaders(FlatHeaders.of({ 'content-type': 'application/json' }), own);
     this.summary.addHeaders(headers, true);
     this.summary.end(200, undefined, undefined);
@@ -340,7 +338,7 @@ class Run {
   /** A batch that is under way may have moved on. */
   async #now(one: VendorObject): Promise<JsonObject> {
     if (one.kind === 'file' || isOver(one.object, this.#api)) return one.object;
-    const path = pathOf(this.#asked.operation);
+    const path = pathOf(this.asked.operation);
     const running = this.#running(`${path}/${encodeURIComponent(one.id)}`, { method: 'GET' });
     const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
     if (outcome.kind === 'failed') return one.object;
@@ -351,7 +349,7 @@ class Run {
 
   /** One file or batch: as it is, cancelled, or removed. */
   async #one(): Promise<Response> {
-    const { operation } = this.#asked;
+    const { operation } = this.asked;
     const one = await this.#object();
     const running = this.#running(this.#path(), { method: operation.method });
     const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
@@ -370,7 +368,7 @@ class Run {
     const outcome = await this.#tryAt(running, this.#routedOf(one), one.upstreamKey);
     if (outcome.kind === 'failed') return this.#failed(running, outcome);
     if (batch?.kind !== 'batch' || batch.due === undefined || this.#account === undefined) {
-      return answerResponse(running, plain(outcome), this.#options.onStream);
+      return answerResponse(running, plain(outcome), this.options.onStream);
     }
     return this.#settled(running, outcome, batch);
   }
@@ -382,7 +380,7 @@ class Run {
     batch: VendorObject,
   ): Promise<Response> {
     // It outlives the exchange, which ends when its answer begins.
-    const spool = new FormSpool(this.#options.folder);
+    const spool = new FormSpool(this.options.folder);
     try {
       for await (const chunk of chunksOf(outcome)) await spool.append(chunk);
       await this.#settle(batch, spool);
@@ -393,7 +391,7 @@ class Run {
     const { status, headers } = answerResponse(
       running,
       { ...plain(outcome), first: [], source: undefined },
-      this.#options.onStream,
+      this.options.onStream,
     );
     return new Response(streamOf(spool), { status, headers });
   }
@@ -403,7 +401,7 @@ class Run {
     const objects = this.#objects;
     const account = this.#account;
     if (account === undefined || batch.due === undefined) return;
-    const { protocol } = this.#exchange;
+    const { protocol } = this.exchange;
     // Before anything is taken: a process that is killed while it reads leaves the amount to the next reader.
     const used = results === undefined ? [] : await this.#read(batch, results);
     const due = await objects.takeDue(batch.owner, batch.id);
@@ -424,11 +422,11 @@ class Run {
     const all: Used[] = [];
     for await (const line of linesOf(results.read(0, results.size), Number.MAX_SAFE_INTEGER)) {
       const text = line.toString();
-      const used = usedIn(text, this.#api, this.#exchange.protocol);
+      const used = usedIn(text, this.#api, this.exchange.protocol);
       if (used !== undefined && all.length < MAX_RESULTS) all.push(used);
       if (!mayIssueVendorIds(text)) continue;
       const issued = [...vendorIdsIssued(tryParse(text)).keys()];
-      if (issued.length > 0) this.#options.learnIds(batch.owner, issued, batch.provider);
+      if (issued.length > 0) this.options.learnIds(batch.owner, issued, batch.provider);
     }
     return all;
   }
@@ -455,8 +453,8 @@ class Run {
   }
 
   async #object(): Promise<VendorObject> {
-    const { id, operation } = this.#asked;
-    const found = await this.#objects.get(this.#exchange.owner, id);
+    const { id, operation } = this.asked;
+    const found = await this.#objects.get(this.exchange.owner, id);
     // Made by a vendor's code tool: an answer has given out its id.
     if (found?.kind === 'issued' && operation.kind === 'file') {
       return { ...found, kind: 'file', api: this.#api };
@@ -470,7 +468,7 @@ class Run {
   // Requests to vendors, and answers to the client.
 
   #path(): string {
-    const { operation, id } = this.#asked;
+    const { operation, id } = this.asked;
     return operation.path.replace(':id', encodeURIComponent(id));
   }
 
@@ -507,46 +505,46 @@ class Run {
   #running(path: string, request: Partial<EndpointRequest>, isFile = false): RunningEndpoint {
     const api = this.#api;
     const endpoint: Endpoint = {
-      name: this.#asked.operation.name,
+      name: this.asked.operation.name,
       path: api === 'anthropic' ? `/v1${path}` : path,
       isFile,
       whyNot: (provider) => whyNot(provider, api),
     };
     return {
-      exchange: this.#exchange,
+      exchange: this.exchange,
       endpoint,
       request: { ...NO_REQUEST, ...request },
       services: this.#services,
       account: this.#account,
-      session: new ExchangeSession(this.#exchange, new Uint8Array()),
+      session: new ExchangeSession(this.exchange, new Uint8Array()),
       summary: this.summary,
       secrets: this.#secrets,
       routeName: undefined,
       onSend: () => this.summary.sent(),
-      onKeyRefused: this.#options.onKeyRefused,
+      onKeyRefused: this.options.onKeyRefused,
     };
   }
 
   #spool(): FormSpool {
-    const spool = new FormSpool(this.#options.folder);
+    const spool = new FormSpool(this.options.folder);
     this.#spools.push(spool);
     return spool;
   }
 
   #failed(running: RunningEndpoint, outcome: FailedOutcome): Response {
     const { summary, secrets } = running;
-    return failedResponse({ exchange: this.#exchange, summary, secrets }, outcome);
+    return failedResponse({ exchange: this.exchange, summary, secrets }, outcome);
   }
 
   #answered(running: RunningEndpoint, outcome: AnswerOutcome, object: JsonObject): Response {
     const own = this.#own(object);
     const first = own === object ? outcome.first : [Buffer.from(JSON.stringify(own))];
-    return answerResponse(running, { ...plain(outcome), first }, this.#options.onStream);
+    return answerResponse(running, { ...plain(outcome), first }, this.options.onStream);
   }
 
   /** The results of Messages are read at this gateway, too. */
   #own(object: JsonObject): JsonObject {
-    return this.#api === 'anthropic' ? ownResultsUrl(object, this.#asked.origin) : object;
+    return this.#api === 'anthropic' ? ownResultsUrl(object, this.asked.origin) : object;
   }
 }
 

@@ -10,16 +10,13 @@ const MEMORY_BYTES = 256 * 1024;
 const PIECE_BYTES = 64 * 1024;
 
 export class FormSpool {
-  readonly #folder: string;
   #pieces = new Pieces();
   /** Bytes in the file; the pieces stand behind them. */
   #filed = 0;
   #file: FileHandle | undefined;
   #closed = false;
 
-  constructor(folder: string) {
-    this.#folder = folder;
-  }
+  constructor(private readonly folder: string) {}
 
   get size(): number {
     return this.#filed + this.#pieces.size;
@@ -67,7 +64,7 @@ export class FormSpool {
     const bytes = this.#pieces.joined();
     this.#pieces = new Pieces();
     try {
-      this.#file ??= await create(this.#folder);
+      this.#file ??= await create(this.folder);
       for (let at = 0; at < bytes.length; ) {
         const { bytesWritten } = await this.#file.write(bytes, at, bytes.length - at, this.#filed);
         at += bytesWritten;

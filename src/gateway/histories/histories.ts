@@ -40,16 +40,13 @@ const MAX_PER_SESSION = 4;
 const PIECE_BYTES = 300;
 
 export class Histories {
-  readonly #limit: () => number;
   readonly #sessions = new Map<string, KeptHistory[]>();
   /** Oldest first. */
   readonly #byAge = new Set<KeptHistory>();
   #held = 0;
 
   /** @param limit bytes that may be kept, about; 0 = nothing is */
-  constructor(limit: () => number) {
-    this.#limit = limit;
-  }
+  constructor(private readonly limit: () => number) {}
 
   /** Bytes that are kept, about. */
   get held(): number {
@@ -66,7 +63,7 @@ export class Histories {
    * for the next turn. Undefined where nothing is kept, and for what is no JSON object.
    */
   read(asker: Asker, body: Buffer): History | undefined | Promise<History | undefined> {
-    const limit = this.#limit();
+    const limit = this.limit();
     // One body must not drive out all others.
     if (body.length < MIN_BYTES || body.length > limit / 8) return undefined;
     const key = keyOf(asker, body);
@@ -124,7 +121,7 @@ export class Histories {
   }
 
   #shrink(): void {
-    const limit = this.#limit();
+    const limit = this.limit();
     for (const oldest of this.#byAge) {
       if (this.#held <= limit) return;
       this.#drop(oldest);
@@ -150,27 +147,21 @@ function keyOf({ owner, protocol, sessionId }: Asker, body: Buffer): string {
 }
 
 class KeptHistory implements History {
-  readonly key: string;
-  readonly pieces: BodyPieces;
   readonly goesOn: boolean;
   readonly known: KnownNodes;
   readonly #written: Map<ProtocolName, WrittenBody>;
-  readonly #onGrown: (bytes: number) => void;
   /** Bytes, about: the body, its values, and what was written of it. */
   size: number;
 
   constructor(
-    key: string,
-    pieces: BodyPieces,
+    readonly key: string,
+    readonly pieces: BodyPieces,
     before: KeptHistory | undefined,
-    onGrown: (bytes: number) => void,
+    private readonly onGrown: (bytes: number) => void,
   ) {
-    this.key = key;
-    this.pieces = pieces;
     this.goesOn = pieces.kept * 2 > pieces.bytes.length;
     this.known = before?.known ?? new KnownNodes();
     this.#written = new Map(before === undefined ? [] : before.#written);
-    this.#onGrown = onGrown;
     this.size = 2 * pieces.bytes.length + PIECE_BYTES * pieces.pieces.length;
     for (const { held } of this.#written.values()) this.size += held;
   }
@@ -181,7 +172,7 @@ class KeptHistory implements History {
     this.#written.set(protocol, written);
     const added = written.held - (before?.held ?? 0);
     this.size += added;
-    this.#onGrown(added);
+    this.onGrown(added);
     return written.body;
   }
 }

@@ -66,7 +66,6 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   #active = false;
   /** Bytes of the current hop's answer, from its content on. */
   #bytes = 0;
-  readonly #options: ClientStreamOptions;
   /** The client is slow: writers wait, and no keep-alive is written. */
   #blocked = false;
   /** Lets the writer go on that waits for a client which has left. */
@@ -85,13 +84,11 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   /** How the try ends once the client has left: `done` if the whole answer had come by then. */
   #left: 'client_gone' | 'done' = 'client_gone';
 
-  constructor(options: ClientStreamOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: ClientStreamOptions) {}
 
   /** @param controller Bun's: what was written goes out at the end of the turn, or at `flush` */
   async pull(controller: ByteSink): Promise<void> {
-    const { opened: coming, keepAliveMs, signal, tap } = this.#options;
+    const { opened: coming, keepAliveMs, signal, tap } = this.options;
     const sink = tap === undefined ? controller : tapped(controller, tap);
     this.#sink = sink;
     const keep = startIdleTimer(keepAliveMs, () => this.#ping(), this);
@@ -102,7 +99,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
       if (coming instanceof Promise) this.#ping();
       const opened = coming instanceof Promise ? await coming : coming;
       if (opened instanceof GatewayError) {
-        await this.#fail(this.#options.fail(opened), opened);
+        await this.#fail(this.options.fail(opened), opened);
         return;
       }
       for (let hop = opened; ; ) {
@@ -125,7 +122,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
           sink.flush();
           if (slow !== undefined) await slow;
         }
-        this.#options.onFirstByte();
+        this.options.onFirstByte();
         const cut = await this.#pump(hop);
         this.#endTry(hop, this.#over ? this.#left : streamEnd(hop.pipeline.error, cut));
         if (this.#over) return;
@@ -164,7 +161,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
 
   #ping(): void {
     if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
-    void this.#put(this.#pipeline?.ping() ?? this.#options.ping());
+    void this.#put(this.#pipeline?.ping() ?? this.options.ping());
     this.#sink.flush();
   }
 
@@ -175,7 +172,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
 
   /** The client has gone, or did not read to the end that it was given. */
   gone(): void {
-    const error = cutBy(this.#options.signal);
+    const error = cutBy(this.options.signal);
     if (this.keeps(error)) return;
     if (this.#answer !== undefined) this.#drop(this.#answer, error);
     const clientGone = error === undefined && this.#left === 'client_gone';
@@ -215,7 +212,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     this.#over = true;
     // Here and not behind `pull`: a write to a client that has gone may stay pending for ever.
     this.#keepAlive?.stop();
-    this.#options.onEnd(result);
+    this.options.onEnd(result);
   }
 
   /** Writes to the client; a promise when it is slow. */
@@ -242,7 +239,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   /** The same for what may be the end of the answer. */
   #putOrEnd(out: Uint8Array | string, pipeline: StreamPipeline): Promise<void> | undefined {
     if (this.#over) return undefined;
-    const { beforeEnd, onWhole } = this.#options;
+    const { beforeEnd, onWhole } = this.options;
     const stored = beforeEnd !== undefined && pipeline.ended ? beforeEnd() : undefined;
     const told = onWhole !== undefined && pipeline.endGiven ? onWhole(pipeline) : undefined;
     return stored === undefined && told === undefined
@@ -293,7 +290,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
       source.cancel();
       // What breaks behind the vendor's own ending has cost nothing.
       if (pipeline.ended) return undefined;
-      const cut = cutBy(this.#options.signal);
+      const cut = cutBy(this.options.signal);
       if (cut !== undefined && !pipeline.digest.complete) return cut;
       const rest = pipeline.end();
       const { error } = pipeline;
@@ -307,7 +304,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   /** Behind the vendor's own error event: the end that such an event is not for every client. */
   async #endVendors(pipeline: StreamPipeline): Promise<GatewayError | undefined> {
     const { error, digest } = pipeline;
-    if (!this.#options.endsByEvent || error === undefined || digest.complete) return undefined;
+    if (!this.options.endsByEvent || error === undefined || digest.complete) return undefined;
     await this.#put(pipeline.fail(error));
     return error;
   }
@@ -355,14 +352,14 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   ): Promise<StreamOutcome | GatewayError | undefined> {
     try {
       let slow: Promise<void> | undefined;
-      const conversation = await continuation.run(this.#options.signal, (events) => {
+      const conversation = await continuation.run(this.options.signal, (events) => {
         const out = before.pipeline.inject(events);
         if (out.length > 0 && !this.#over) slow = this.#putOrEnd(out, before.pipeline) ?? slow;
       });
       if (slow !== undefined) await slow;
       // What was emitted has ended the stream.
       if (continuation.last === true) return undefined;
-      return await this.#options.followUp(conversation, before);
+      return await this.options.followUp(conversation, before);
     } catch (thrown) {
       return asGatewayError(thrown);
     }
@@ -371,7 +368,7 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
   async #fail(text: string, error: GatewayError): Promise<never> {
     if (text !== '') this.#sink.write(text);
     this.#sink.flush();
-    const { signal } = this.#options;
+    const { signal } = this.options;
     const clientGone = signal.aborted && cutBy(signal) === undefined;
     this.#end({ pipeline: this.#pipeline, error, clientGone });
     await Bun.sleep(RESET_AFTER_MS);

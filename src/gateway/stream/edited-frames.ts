@@ -25,12 +25,11 @@ export class FrameEditor {
   /** The error that ended reading. */
   broken: GatewayError | undefined;
   #parser: SseParser;
-  readonly #edit: FrameEdit;
-  readonly #limit: FrameLimit | undefined;
 
-  constructor(edit: FrameEdit, limit?: FrameLimit) {
-    this.#edit = edit;
-    this.#limit = limit;
+  constructor(
+    private readonly edit: FrameEdit,
+    private readonly limit?: FrameLimit,
+  ) {
     this.#parser = new SseParser({ limit });
   }
 
@@ -49,7 +48,7 @@ export class FrameEditor {
   #frame({ event, data, bytes, from, to }: SseFrame): Output {
     const own = bytes.subarray(from, to);
     if (data === undefined) return own;
-    const left = this.#edit.json(data, 'frame');
+    const left = this.edit.json(data, 'frame');
     if (left === data) return own;
     if (typeof left !== 'string') {
       if (left.length === 1 && left[0] === data) return own;
@@ -73,8 +72,8 @@ export class FrameEditor {
   /** The bytes of an incomplete event, unless it holds what is hidden. */
   rest(): Output {
     const { pending } = this.#parser;
-    this.#parser = new SseParser({ limit: this.#limit });
-    const { hidden } = this.#edit;
+    this.#parser = new SseParser({ limit: this.limit });
+    const { hidden } = this.edit;
     const hides = hidden !== undefined && utf8.decode(pending).includes(`"${hidden}"`);
     return pending === undefined || hides ? '' : pending;
   }

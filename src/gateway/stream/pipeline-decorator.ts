@@ -5,11 +5,7 @@ import type { StreamEvent } from '../../conversation/events.ts';
 import type { Output, StreamPipeline } from './pipeline.ts';
 
 export abstract class PipelineDecorator<Inner extends StreamPipeline> implements StreamPipeline {
-  protected readonly inner: Inner;
-
-  constructor(inner: Inner) {
-    this.inner = inner;
-  }
+  constructor(protected readonly inner: Inner) {}
 
   abstract push(chunk: Uint8Array): Output;
   abstract end(): Output;

@@ -29,18 +29,14 @@ const silent = ({ provider, contentMs }: Bounds): TargetError =>
 
 /** The limit of one frame. */
 export class BoundedFrame implements FrameLimit {
-  readonly #bounds: Bounds;
-
-  constructor(bounds: Bounds) {
-    this.#bounds = bounds;
-  }
+  constructor(private readonly bounds: Bounds) {}
 
   get bytes(): number {
-    return this.#bounds.limits.frameBytes;
+    return this.bounds.limits.frameBytes;
   }
 
   error(): Error {
-    return longFrame(this.#bounds);
+    return longFrame(this.bounds);
   }
 }
 
@@ -49,16 +45,13 @@ export const longFrame = ({ provider, limits }: Bounds): TargetError =>
 
 /** Counts what says nothing. Nothing fires by itself: who sends nothing at all is silent in another way. */
 export class QuietLimit {
-  readonly #bounds: Bounds;
   #bytes = 0;
   /** When the time without a word began; 0: the last thing was one. */
   #since = 0;
   /** The current chunk has content. */
   #spoke = false;
 
-  constructor(bounds: Bounds) {
-    this.#bounds = bounds;
-  }
+  constructor(private readonly bounds: Bounds) {}
 
   /** A frame came, and these are its events. @throws GatewayError if frames without events are too many bytes */
   frame({ data, from, to }: SseFrame, events: readonly StreamEvent[]): void {
@@ -84,17 +77,17 @@ export class QuietLimit {
 
   /** Something without content has come. The error that ends the answer, if that has gone on for too long. */
   timeError(): GatewayError | undefined {
-    const { contentMs } = this.#bounds;
+    const { contentMs } = this.bounds;
     if (contentMs <= 0) return undefined;
     const now = performance.now();
     if (this.#since === 0) this.#since = now;
-    return now - this.#since >= contentMs ? silent(this.#bounds) : undefined;
+    return now - this.#since >= contentMs ? silent(this.bounds) : undefined;
   }
 
   /** So many bytes had no content. The error that ends the answer, if they are too many. */
   bytesError(bytes: number): GatewayError | undefined {
     this.#bytes += bytes + PIECE_COST;
-    const { provider, limits } = this.#bounds;
+    const { provider, limits } = this.bounds;
     if (this.#bytes <= limits.frameBytes) return undefined;
     return tooMuch(provider, 'comments and empty events', limits.frameBytes, 'frame_bytes');
   }

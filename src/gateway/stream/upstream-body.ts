@@ -33,8 +33,6 @@ export interface UpstreamBodyOptions {
 }
 
 export class UpstreamBody implements ChunkSink {
-  readonly #body: ResponseBody;
-  readonly #options: UpstreamBodyOptions;
   #recording: HopRecording | undefined;
   /** The client has left: the rest is read but not forwarded. */
   #leftover: ReturnType<typeof setTimeout> | undefined;
@@ -46,9 +44,10 @@ export class UpstreamBody implements ChunkSink {
   #silent = false;
   #over = false;
 
-  constructor(body: ResponseBody, options: UpstreamBodyOptions) {
-    this.#body = body;
-    this.#options = options;
+  constructor(
+    private readonly body: ResponseBody,
+    private readonly options: UpstreamBodyOptions,
+  ) {
     this.#recording = options.recording;
   }
 
@@ -61,7 +60,7 @@ export class UpstreamBody implements ChunkSink {
     // The time that a slow client took must not count as the upstream's silence.
     this.#idleTimer?.touch();
     try {
-      const more = this.#body.read();
+      const more = this.body.read();
       return more instanceof Promise ? this.#readLater(more) : this.#taken(more);
     } catch (thrown) {
       return this.#fail(thrown);
@@ -119,9 +118,9 @@ export class UpstreamBody implements ChunkSink {
     try {
       // One object less for every chunk where there is nothing to record.
       const records =
-        this.#options.watch !== undefined ||
+        this.options.watch !== undefined ||
         (this.#recording !== undefined && this.#recording.headOnly !== true);
-      await this.#body.pipe(records ? this : sink);
+      await this.body.pipe(records ? this : sink);
       this.#finish();
     } catch (thrown) {
       this.#fail(thrown);
@@ -140,7 +139,7 @@ export class UpstreamBody implements ChunkSink {
    */
   readAll(): Uint8Array | Promise<Uint8Array> {
     try {
-      const bytes = this.#body.readAll(this.#options.mostBytes ?? Number.POSITIVE_INFINITY);
+      const bytes = this.body.readAll(this.options.mostBytes ?? Number.POSITIVE_INFINITY);
       return bytes instanceof Promise ? this.#wholeLater(bytes) : this.#whole(bytes);
     } catch (thrown) {
       return this.#fail(thrown);
@@ -158,19 +157,19 @@ export class UpstreamBody implements ChunkSink {
 
   /** Stops the upstream; safe at any time. */
   cancel(): void {
-    const { abort } = this.#options;
+    const { abort } = this.options;
     this.#finish();
     abort.abort(new Error('no longer wanted'));
   }
 
   #show(chunk: Uint8Array): void {
     this.#recording?.chunk(chunk);
-    this.#options.watch?.chunk(chunk);
+    this.options.watch?.chunk(chunk);
   }
 
   /** Says whether it is still read once the client has left. */
   set guard(guard: AbortGuard) {
-    this.#options.abort.guard = guard;
+    this.options.abort.guard = guard;
   }
 
   /** The client has left: nothing more is recorded, and it is read for a moment more. */
@@ -184,11 +183,11 @@ export class UpstreamBody implements ChunkSink {
   /** Nothing more of it is read: it ends with this error. Safe at any time. */
   giveUp(error: GatewayError): void {
     this.#finish(error);
-    this.#options.abort.abort(error);
+    this.options.abort.abort(error);
   }
 
   #listen(): IdleTimer {
-    const { idleMs, abort } = this.#options;
+    const { idleMs, abort } = this.options;
     this.#idleTimer ??= startIdleTimer(
       idleMs,
       () => {
@@ -196,7 +195,7 @@ export class UpstreamBody implements ChunkSink {
         this.#idleTimer?.stop();
         abort.abort(new Error('silent for too long'));
       },
-      this.#body,
+      this.body,
     );
     return this.#idleTimer;
   }
@@ -219,11 +218,11 @@ export class UpstreamBody implements ChunkSink {
   #finish(error?: GatewayError): void {
     if (this.#over) return;
     this.#over = true;
-    const { abort, call } = this.#options;
+    const { abort, call } = this.options;
     this.#idleTimer?.stop();
     clearTimeout(this.#leftover);
     this.#recording?.end(error);
-    this.#options.watch?.end();
+    this.options.watch?.end();
     abort.unfollow();
     call.release();
   }
@@ -235,7 +234,7 @@ export class UpstreamBody implements ChunkSink {
   }
 
   #trouble(thrown: unknown): GatewayError {
-    const { abort, provider, idleMs, mostBytes = 0 } = this.#options;
+    const { abort, provider, idleMs, mostBytes = 0 } = this.options;
     if (thrown instanceof BodyTooLarge) {
       const error = tooMuch(provider, 'an answer', mostBytes, 'answer_bytes');
       abort.abort(error);

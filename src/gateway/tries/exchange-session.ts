@@ -12,21 +12,18 @@ export interface ContinuedSessions {
 }
 
 export class ExchangeSession implements Session {
-  readonly #exchange: Exchange;
-  readonly #bytes: Uint8Array;
-  readonly #continued: ContinuedSessions | undefined;
   #affinity: string | undefined;
   #hash: number | undefined;
 
   /** @param bytes the client's body */
-  constructor(exchange: Exchange, bytes: Uint8Array, continued?: ContinuedSessions) {
-    this.#exchange = exchange;
-    this.#bytes = bytes;
-    this.#continued = continued;
-  }
+  constructor(
+    private readonly exchange: Exchange,
+    private readonly bytes: Uint8Array,
+    private readonly continued?: ContinuedSessions,
+  ) {}
 
   get owner(): string {
-    return this.#exchange.owner;
+    return this.exchange.owner;
   }
 
   /** The client's session id, else that of the answer it continues, else its first messages, else the id of the exchange. */
@@ -41,11 +38,11 @@ export class ExchangeSession implements Session {
   }
 
   #find(): string {
-    const { id, sessionId, protocol } = this.#exchange;
+    const { id, sessionId, protocol } = this.exchange;
     if (sessionId !== '') return sessionId;
-    const continued = this.#continued?.continuedBy(this.#exchange, this.#bytes);
+    const continued = this.continued?.continuedBy(this.exchange, this.bytes);
     if (continued !== undefined) return continued;
-    const first = firstMessages(protocol.name, this.#bytes);
+    const first = firstMessages(protocol.name, this.bytes);
     return first === '' ? id : `first ${hashOf(first)}`;
   }
 }

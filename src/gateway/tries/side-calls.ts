@@ -15,16 +15,13 @@ export function sidePayer(
 }
 
 class TracedPayer implements Payer {
-  readonly #payer: Payer;
-  readonly #trace: ExchangeTrace;
-
-  constructor(payer: Payer, trace: ExchangeTrace) {
-    this.#payer = payer;
-    this.#trace = trace;
-  }
+  constructor(
+    private readonly payer: Payer,
+    private readonly trace: ExchangeTrace,
+  ) {}
 
   async beginTry(start: TryStart): Promise<TryAccount> {
-    const account = await this.#payer.beginTry(start);
+    const account = await this.payer.beginTry(start);
     const { target, maxOutputTokens } = start;
     const call: TracedCall = {
       spanId: newSpanId(),
@@ -35,27 +32,24 @@ class TracedPayer implements Payer {
       attempt: start.attempt,
       started: performance.now(),
     };
-    this.#trace.addCall(call);
+    this.trace.addCall(call);
     return new TracedAccount(account, call);
   }
 }
 
 class TracedAccount implements TryAccount {
-  readonly #account: TryAccount;
-  readonly #call: TracedCall;
-
-  constructor(account: TryAccount, call: TracedCall) {
-    this.#account = account;
-    this.#call = call;
-  }
+  constructor(
+    private readonly account: TryAccount,
+    private readonly call: TracedCall,
+  ) {}
 
   answered(status: number): void {
-    this.#call.status = status;
-    this.#account.answered(status);
+    this.call.status = status;
+    this.account.answered(status);
   }
 
   end(result: TryResult): void {
-    const call = this.#call;
+    const call = this.call;
     if (call.ended === undefined) {
       const { ended, usage } = result;
       call.ended = performance.now();
@@ -65,6 +59,6 @@ class TracedAccount implements TryAccount {
         call.outputTokens = usage.output + (usage.reasoning ?? 0);
       }
     }
-    this.#account.end(result);
+    this.account.end(result);
   }
 }

@@ -15,30 +15,30 @@ import { isHedgeLost } from './hedge.ts';
 export class StartOfTry implements TryStart {
   readonly target: Target;
   readonly model: string;
-  readonly upstreamKey: string | undefined;
   readonly hop: number;
   readonly attempt: number;
   readonly stream: boolean;
   readonly #attempt: Attempt;
-  readonly #bytes: number;
   #allowed: AllowedOutput | undefined;
 
   /** @param bytes of the body that is sent */
-  constructor(attempt: Attempt, upstreamKey: string | undefined, bytes: number) {
+  constructor(
+    attempt: Attempt,
+    readonly upstreamKey: string | undefined,
+    private readonly bytes: number,
+  ) {
     this.target = attempt.routed.target;
     this.model = attempt.request.model;
-    this.upstreamKey = upstreamKey;
     this.hop = attempt.hop.number;
     this.attempt = attempt.number;
     this.stream = attempt.request.stream;
     this.#attempt = attempt;
-    this.#bytes = bytes;
   }
 
   get inputTokens(): number {
     const { facts, request, hop } = this.#attempt;
     // Later hops send what was said before, too.
-    const more = hop.number === 1 ? 0 : Math.max(0, this.#bytes - request.bytes.length);
+    const more = hop.number === 1 ? 0 : Math.max(0, this.bytes - request.bytes.length);
     return facts.tokens + estimatedTokens(more);
   }
 

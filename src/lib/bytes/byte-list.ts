@@ -4,11 +4,11 @@
 export class ByteList {
   /** Bytes in all. */
   readonly length: number;
-  /** In order, none empty. */
-  readonly pieces: readonly Uint8Array[];
 
-  constructor(pieces: readonly Uint8Array[]) {
-    this.pieces = pieces;
+  constructor(
+    /** In order, none empty. */
+    readonly pieces: readonly Uint8Array[],
+  ) {
     let length = 0;
     for (const piece of pieces) length += piece.length;
     this.length = length;

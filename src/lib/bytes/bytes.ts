@@ -24,21 +24,21 @@ const searches = new WeakMap<Buffer, Searched>();
 
 /** What was searched for in vain, for bytes that do not change. */
 class Searched {
-  readonly #bytes: Buffer;
   readonly #absent = new Set<Buffer>();
   /** Not in the bytes that these go back to. */
   readonly #absentBefore: ReadonlySet<Buffer>;
-  readonly #fresh: readonly number[];
 
-  constructor(bytes: Buffer, before: Searched | undefined, fresh: readonly number[]) {
-    this.#bytes = bytes;
+  constructor(
+    private readonly bytes: Buffer,
+    before: Searched | undefined,
+    private readonly fresh: readonly number[],
+  ) {
     this.#absentBefore = before === undefined ? new Set() : before.#absent;
-    this.#fresh = fresh;
   }
 
   contains(mark: Buffer): boolean {
     if (this.#absent.has(mark)) return false;
-    const found = this.#absentBefore.has(mark) ? this.#inFresh(mark) : this.#bytes.includes(mark);
+    const found = this.#absentBefore.has(mark) ? this.#inFresh(mark) : this.bytes.includes(mark);
     if (!found) this.#absent.add(mark);
     return found;
   }
@@ -46,10 +46,10 @@ class Searched {
   /** A mark that is new stands in a fresh range, or reaches into one. */
   #inFresh(mark: Buffer): boolean {
     const reach = mark.length - 1;
-    for (let i = 0; i < this.#fresh.length; i += 2) {
-      const from = Math.max(0, this.#fresh[i]! - reach);
-      const to = this.#fresh[i + 1]! + reach;
-      if (this.#bytes.subarray(from, to).includes(mark)) return true;
+    for (let i = 0; i < this.fresh.length; i += 2) {
+      const from = Math.max(0, this.fresh[i]! - reach);
+      const to = this.fresh[i + 1]! + reach;
+      if (this.bytes.subarray(from, to).includes(mark)) return true;
     }
     return false;
   }

@@ -8,14 +8,11 @@ const TIMES_FREE = 3;
  * owner that holds nothing. Only what comes first into an empty account may be larger than a share.
  */
 export class KeptBytes {
-  readonly #limit: () => number;
   readonly #owners = new Map<string, number>();
   #total = 0;
 
   /** @param limit bytes of all owners together; 0 = no limit */
-  constructor(limit: () => number) {
-    this.#limit = limit;
-  }
+  constructor(private readonly limit: () => number) {}
 
   get total(): number {
     return this.#total;
@@ -23,7 +20,7 @@ export class KeptBytes {
 
   /** Adds bytes to what an owner holds; false: that would be more than its share, and nothing is added. */
   take(owner: string, bytes: number): boolean {
-    const limit = this.#limit();
+    const limit = this.limit();
     const own = this.#owners.get(owner) ?? 0;
     const free = limit - this.#total - bytes;
     if (limit > 0 && this.#total > 0 && own + bytes > TIMES_FREE * free) return false;

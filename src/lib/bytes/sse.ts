@@ -236,20 +236,21 @@ export class SseParser {
 
 /** Finds blank lines, one after the other, looking at each byte a bounded number of times. */
 class BlankLines {
-  readonly #bytes: Uint8Array;
   /** The next LF and the next CR that have not been looked at; the length where there is none. */
   #lf: number;
   #cr: number;
 
-  constructor(bytes: Uint8Array, from: number) {
-    this.#bytes = bytes;
+  constructor(
+    private readonly bytes: Uint8Array,
+    from: number,
+  ) {
     this.#lf = at(bytes, LF, from);
     this.#cr = at(bytes, CR, from);
   }
 
   /** Index just behind the next blank line, or -1. */
   next(): number {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const { length } = bytes;
     while (this.#lf < length || this.#cr < length) {
       let end = -1;

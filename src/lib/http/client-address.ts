@@ -29,12 +29,13 @@ export interface Peers {
  * something: on an address that other machines reach, or behind proxies.
  */
 export class ClientAddresses {
-  readonly #peers: Peers;
   #trusted: readonly AddressBlock[] = [];
   #asks = false;
 
-  constructor(peers: Peers, settings: AddressSettings) {
-    this.#peers = peers;
+  constructor(
+    private readonly peers: Peers,
+    settings: AddressSettings,
+  ) {
     this.configure(settings);
   }
 
@@ -51,7 +52,7 @@ export class ClientAddresses {
   /** The client's address; undefined where it is not asked for, and when the connection is closed. */
   of(request: Request, headers: ReadonlyHeaders = request.headers): string | undefined {
     if (!this.#asks) return undefined;
-    const peer = this.#peers.peerOf(request);
+    const peer = this.peers.peerOf(request);
     return peer === undefined ? undefined : this.#originOf(peer, headers).address;
   }
 
@@ -63,7 +64,7 @@ export class ClientAddresses {
     const { url } = request;
     const secure = url.startsWith('https:');
     if (this.direct && !secure) return;
-    const peer = this.direct ? undefined : this.#peers.peerOf(request);
+    const peer = this.direct ? undefined : this.peers.peerOf(request);
     const origin = peer === undefined ? undefined : this.#originOf(peer, request.headers);
     if (!secure && origin?.scheme === undefined && origin?.host === undefined) return;
     const scheme = origin?.scheme ?? (secure ? 'https' : 'http');

@@ -50,12 +50,14 @@ export interface Fetched {
 /** The fetch failed; the message for a model or a person says why. */
 export class FetchFailed extends Error {
   override readonly name = 'FetchFailed';
-  /** Trying again later may help. */
-  readonly retryable: boolean;
 
-  constructor(message: string, retryable: boolean, cause?: unknown) {
+  constructor(
+    message: string,
+    /** Trying again later may help. */
+    readonly retryable: boolean,
+    cause?: unknown,
+  ) {
     super(message, cause === undefined ? undefined : { cause });
-    this.retryable = retryable;
   }
 }
 

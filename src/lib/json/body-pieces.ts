@@ -50,28 +50,24 @@ const MAX_PIECES = 20_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 export class BodyPieces {
-  readonly bytes: Buffer;
   readonly #members: readonly PiecedMember[];
   readonly #pieces: readonly Piece[];
   #value: JsonObject | undefined;
   #byKey: PiecedMembers | undefined;
-  /** Bytes that were taken from the earlier body. */
-  readonly kept: number;
-  /** Ranges of bytes that the earlier body does not hold: start, end, start, end … */
-  readonly fresh: readonly number[];
 
   constructor(
-    bytes: Buffer,
+    readonly bytes: Buffer,
     members: readonly PiecedMember[],
     pieces: readonly Piece[],
-    kept: number,
-    fresh: readonly number[],
+
+    /** Bytes that were taken from the earlier body. */
+    readonly kept: number,
+
+    /** Ranges of bytes that the earlier body does not hold: start, end, start, end … */
+    readonly fresh: readonly number[],
   ) {
-    this.bytes = bytes;
     this.#members = members;
     this.#pieces = pieces;
-    this.kept = kept;
-    this.fresh = fresh;
   }
 
   get pieces(): readonly Piece[] {
@@ -197,8 +193,6 @@ export function* bodyPieces(bytes: Buffer, before?: BodyPieces): Steps<BodyPiece
 }
 
 class PieceScan {
-  readonly #bytes: Buffer;
-  readonly #before: BodyPieces | undefined;
   readonly #pieces: Piece[] = [];
   readonly #members: PiecedMember[] = [];
   /** Where the next piece is expected among the earlier ones. */
@@ -215,9 +209,10 @@ class PieceScan {
   /** Bytes that were looked through. */
   scanned = 0;
 
-  constructor(bytes: Buffer, before: BodyPieces | undefined) {
-    this.#bytes = bytes;
-    this.#before = before;
+  constructor(
+    private readonly bytes: Buffer,
+    private readonly before: BodyPieces | undefined,
+  ) {
     this.#taken = new Uint8Array(before?.pieces.length ?? 0);
   }
 
@@ -227,22 +222,22 @@ class PieceScan {
 
   /** The pieces of this member follow. */
   begin(key: string): void {
-    this.#cursor = this.#before?.members.get(key)?.from ?? this.#cursor;
+    this.#cursor = this.before?.members.get(key)?.from ?? this.#cursor;
   }
 
   /** Takes the piece that begins at `start`; its end, -1 where there is none. */
   piece(start: number): number {
     if (this.#pieces.length >= MAX_PIECES) return -1;
-    const before = this.#before?.pieces;
+    const before = this.before?.pieces;
     // The next one, as it was; or the one behind it, where one was put in or taken out.
     if (before !== undefined) {
       for (let i = this.#cursor; i < this.#cursor + 2 && i < before.length; i++) {
         const end = start + before[i]!.end - before[i]!.start;
-        if (endsValue(this.#bytes[end]) && this.#same(i, start, end))
+        if (endsValue(this.bytes[end]) && this.#same(i, start, end))
           return this.#take(i, start, end);
       }
     }
-    const end = valueEnd(this.#bytes, start);
+    const end = valueEnd(this.bytes, start);
     if (end < 0) return -1;
     this.scanned += end - start;
     if (before !== undefined) {
@@ -260,32 +255,32 @@ class PieceScan {
     // A turn has a few new pieces: the index is for those that have many.
     if (this.#byLength === undefined && this.#asked++ < UNINDEXED) {
       const found: number[] = [];
-      const pieces = this.#before!.pieces;
+      const pieces = this.before!.pieces;
       for (let i = 0; i < pieces.length && found.length < MAX_ALIKE; i++) {
         const { start, end } = pieces[i]!;
         if (end - start === length) found.push(i);
       }
       return found;
     }
-    this.#byLength ??= byLength(this.#before!.pieces);
+    this.#byLength ??= byLength(this.before!.pieces);
     return this.#byLength.get(length) ?? NONE;
   }
 
   #same(i: number, start: number, end: number): boolean {
     if (this.#taken[i] === 1) return false;
-    const { pieces, bytes } = this.#before!;
+    const { pieces, bytes } = this.before!;
     const old = pieces[i]!;
-    return bytes.compare(this.#bytes, start, end, old.start, old.end) === 0;
+    return bytes.compare(this.bytes, start, end, old.start, old.end) === 0;
   }
 
   #take(i: number, start: number, end: number): number {
-    const { pieces, bytes } = this.#before!;
+    const { pieces, bytes } = this.before!;
     const follows = i > 0 && i === this.#cursor && this.#pieces.length > 0;
     const gap = follows ? pieces[i]!.start - pieces[i - 1]!.end : -1;
     // What stands between two neighbours is kept with them.
     const whole =
       start - this.#seen === gap &&
-      bytes.compare(this.#bytes, this.#seen, start, pieces[i - 1]!.end, pieces[i]!.start) === 0;
+      bytes.compare(this.bytes, this.#seen, start, pieces[i - 1]!.end, pieces[i]!.start) === 0;
     if (!whole) this.#fresh.push(this.#seen, start);
     this.#cursor = i + 1;
     this.#taken[i] = 1;
@@ -302,7 +297,7 @@ class PieceScan {
 
   /** The earlier list of the same items. */
   #listBefore({ key, from, to }: Omit<PiecedMember, 'list'>): Box | undefined {
-    const before = this.#before;
+    const before = this.before;
     const old = before?.members.get(key);
     if (before === undefined || old?.list === undefined || old.to - old.from !== to - from)
       return undefined;
@@ -313,8 +308,8 @@ class PieceScan {
   }
 
   done(): BodyPieces {
-    if (this.#seen < this.#bytes.length) this.#fresh.push(this.#seen, this.#bytes.length);
-    return new BodyPieces(this.#bytes, this.#members, this.#pieces, this.#kept, this.#fresh);
+    if (this.#seen < this.bytes.length) this.#fresh.push(this.#seen, this.bytes.length);
+    return new BodyPieces(this.bytes, this.#members, this.#pieces, this.#kept, this.#fresh);
   }
 }
 

@@ -48,13 +48,10 @@ const nothingEvaluated = (): Evaluated => ({ keys: new Set(), items: new Set() }
 type Path = readonly (string | number)[];
 
 class Validation {
-  readonly #root: Schema;
-  readonly #work: { left: number };
-
-  constructor(root: Schema, work: { left: number }) {
-    this.#root = root;
-    this.#work = work;
-  }
+  constructor(
+    private readonly root: Schema,
+    private readonly work: { left: number },
+  ) {}
 
   apply(
     value: Json,
@@ -66,7 +63,7 @@ class Validation {
     const no = (message: string): Violation => ({ path, message });
     if (schema === true) return undefined;
     if (schema === false) return no('is not allowed');
-    if (--this.#work.left < 0 || depth > MAX_DEPTH) return no('is too large to be checked');
+    if (--this.work.left < 0 || depth > MAX_DEPTH) return no('is too large to be checked');
     const own =
       this.#ofType(value, schema, no) ??
       (typeof value === 'string' ? this.#ofText(value, schema, no) : undefined) ??
@@ -99,14 +96,14 @@ class Validation {
   }
 
   #isOneOf(value: Json, choices: readonly Json[]): boolean {
-    this.#work.left -= choices.length / 64;
+    this.work.left -= choices.length / 64;
     if (choices.includes(value)) return true;
     if (typeof value !== 'object' || value === null) return false;
     const text = canonicalText(value);
     return choices.some((one) => {
       if (typeof one !== 'object' || one === null) return false;
       const other = canonicalText(one);
-      this.#work.left -= (text.length + other.length) / 64;
+      this.work.left -= (text.length + other.length) / 64;
       return other === text;
     });
   }
@@ -114,12 +111,12 @@ class Validation {
   #matches(source: string, text: string): boolean | undefined {
     let pattern: LinearPattern;
     try {
-      pattern = patternOf(source, this.#root);
+      pattern = patternOf(source, this.root);
     } catch {
       return true;
     }
-    this.#work.left -= pattern.size + Math.ceil((text.length * pattern.size) / 8);
-    return this.#work.left < 0 ? undefined : pattern.test(text);
+    this.work.left -= pattern.size + Math.ceil((text.length * pattern.size) / 8);
+    return this.work.left < 0 ? undefined : pattern.test(text);
   }
 
   #ofText(value: string, schema: JsonObject, no: (message: string) => Violation) {
@@ -161,7 +158,7 @@ class Validation {
       return { fits, first };
     };
     if (typeof $ref === 'string') {
-      const target = resolve($ref, this.#root);
+      const target = resolve($ref, this.root);
       const found = target === undefined ? undefined : beside(target, mine);
       if (found !== undefined) return found;
     }
@@ -180,12 +177,12 @@ class Validation {
     }
     if (isSchema(not) && beside(not, nothingEvaluated()) === undefined) {
       // A value that could not be checked has not been shown to violate the schema.
-      return this.#work.left < 0 ? no('is too large to be checked') : no('is not allowed');
+      return this.work.left < 0 ? no('is too large to be checked') : no('is not allowed');
     }
     if (isSchema(schema.if)) {
       const into = nothingEvaluated();
       const holds = beside(schema.if, into) === undefined;
-      if (this.#work.left < 0) return no('is too large to be checked');
+      if (this.work.left < 0) return no('is too large to be checked');
       if (holds) merge(mine, into);
       const branch = holds ? schema.then : schema.else;
       const found = isSchema(branch) ? beside(branch, mine) : undefined;

@@ -44,7 +44,6 @@ const SPACE = 0x20;
  * same around a valid string, and with other numbers at the places of numbers, has the same value but for these.
  */
 export class JsonTemplate {
-  readonly #form: TemplateForm;
   /** Text before the learned place; empty where none is learned. */
   #before = '';
   /** Behind the string: the numbers of the learned text, what stands before each of them, and behind the last. */
@@ -61,9 +60,7 @@ export class JsonTemplate {
   #spoken = false;
   #frame: FrameForm | undefined;
 
-  constructor(form: TemplateForm) {
-    this.#form = form;
-  }
+  constructor(private readonly form: TemplateForm) {}
 
   /** The string of a text like the learned one; undefined if the text must be parsed. */
   read(data: string, event: string): string | undefined {
@@ -134,7 +131,7 @@ export class JsonTemplate {
   /** Learns a text that was parsed, if its value says nothing but a string. */
   learn(data: string, event: string, value: JsonObject): void {
     if (this.#misses >= MAX_MISSES) return;
-    const { key, text, counts } = this.#form;
+    const { key, text, counts } = this.form;
     const string = text(value);
     if (string === undefined || string === PROBE) return;
     if (!this.#spoken) {
@@ -180,7 +177,7 @@ export class JsonTemplate {
       const end = index + digits.length;
       const other = (Number(digits.at(-1)) + 1) % 10;
       const changed = behind.slice(0, end - 1) + other + behind.slice(end);
-      if (this.#form.text(parsed(before + PROBE + changed)) !== PROBE) continue;
+      if (this.form.text(parsed(before + PROBE + changed)) !== PROBE) continue;
       between.push(behind.slice(from, index));
       numbers.push(digits);
       from = end;

@@ -129,8 +129,6 @@ const BROKEN = 11;
  */
 export class MemberScan {
   readonly members = new Members();
-  readonly #bytes: Uint8Array;
-  readonly #wanted: ReadonlySet<string> | undefined;
   #state = OPEN;
   #at = 0;
   #depth = 0;
@@ -141,10 +139,10 @@ export class MemberScan {
   #from = 0;
 
   /** @param wanted the scan ends once all of these are found */
-  constructor(bytes: Uint8Array, wanted?: ReadonlySet<string>) {
-    this.#bytes = bytes;
-    this.#wanted = wanted;
-  }
+  constructor(
+    private readonly bytes: Uint8Array,
+    private readonly wanted?: ReadonlySet<string>,
+  ) {}
 
   /** The bytes are an object, as far as the scan went. */
   get sound(): boolean {
@@ -163,7 +161,7 @@ export class MemberScan {
 
   /** Goes on up to a byte, or a little further. True: there is no more to do. */
   run(until: number): boolean {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const end = Math.min(until, bytes.length);
     while (this.#at < end && this.#state < OVER) {
       switch (this.#state) {
@@ -190,7 +188,7 @@ export class MemberScan {
 
   /** One token outside of values, and white space before it. */
   #token(end: number): void {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     let i = this.#at;
     while (i < end && isSpace(bytes[i])) i++;
     this.#at = i;
@@ -234,7 +232,7 @@ export class MemberScan {
 
   /** Goes behind the end of the string under way, and is broken where it has none; false: it goes on. */
   #string(end: number): boolean {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     for (;;) {
       const quote = bytes.indexOf(QUOTE, this.#from);
       if (quote < 0) {
@@ -252,14 +250,14 @@ export class MemberScan {
   }
 
   #named(): void {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     const key = utf8.decode(bytes.subarray(this.#keyStart + 1, this.#at - 1));
     this.#key = key.includes('\\') ? String(tryParse(`"${key}"`) ?? key) : key;
     this.#state = PAIR;
   }
 
   #nested(end: number): void {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     if (this.#from > 0 && (!this.#string(end) || this.#state === BROKEN)) return;
     let depth = this.#depth;
     let i = this.#at;
@@ -285,7 +283,7 @@ export class MemberScan {
   }
 
   #bare(end: number): void {
-    const bytes = this.#bytes;
+    const bytes = this.bytes;
     for (let i = this.#at; i < end; i++) {
       const byte = bytes[i]!;
       if (byte === COMMA || byte === BRACE_CLOSE || byte === BRACKET_CLOSE || isSpace(byte)) {
@@ -299,7 +297,7 @@ export class MemberScan {
 
   #valued(): void {
     const { members } = this;
-    const wanted = this.#wanted;
+    const wanted = this.wanted;
     const valueEnd = this.#at;
     if (members.has(this.#key)) members.repeated ??= this.#key;
     members.set(this.#key, { keyStart: this.#keyStart, valueStart: this.#valueStart, valueEnd });

@@ -67,7 +67,6 @@ const NEW = new Uint8Array(0);
 const MAX_PARTS = 256;
 
 class BodyWriter {
-  readonly #before: WrittenBody | undefined;
   readonly #parts: Part[] = [];
   readonly #places: { -readonly [key in keyof Place]: Place[key] }[] = [];
   /** Where each place stands in the whole. */
@@ -80,13 +79,11 @@ class BodyWriter {
   /** Where the next value is expected among the earlier ones. */
   #cursor = 0;
 
-  constructor(before: WrittenBody | undefined) {
-    this.#before = before;
-  }
+  constructor(private readonly before: WrittenBody | undefined) {}
 
   member(key: string): void {
     this.#firsts.set(key, this.#places.length);
-    this.#cursor = this.#before?.firsts.get(key) ?? this.#cursor;
+    this.#cursor = this.before?.firsts.get(key) ?? this.#cursor;
   }
 
   text(text: string): void {
@@ -94,7 +91,7 @@ class BodyWriter {
   }
 
   value(value: Json): void {
-    const before = this.#before;
+    const before = this.before;
     // The next one, or one near it, where some were put in or taken out.
     for (let i = this.#cursor; before !== undefined && i < before.places.length; i++) {
       if (i > this.#cursor + 2) break;

@@ -15,31 +15,25 @@ export interface ActivitySource {
 }
 
 class TimerEntry implements IdleTimer {
-  readonly ms: number;
-  readonly #source: ActivitySource | undefined;
   /** Undefined once it is stopped. */
   onIdle: (() => void) | undefined;
   last = 0;
   /** There was activity since the last tick. The clock is read once a tick, not for every chunk. */
   touched = true;
   before: TimerEntry | undefined;
-  next: TimerEntry | undefined;
 
   constructor(
-    ms: number,
+    readonly ms: number,
     onIdle: () => void,
-    source: ActivitySource | undefined,
-    next: TimerEntry | undefined,
+    private readonly source: ActivitySource | undefined,
+    public next: TimerEntry | undefined,
   ) {
-    this.ms = ms;
     this.onIdle = onIdle;
-    this.#source = source;
-    this.next = next;
   }
 
   /** Whether there was activity since the last call. */
   wasActive(): boolean {
-    const reported = this.#source?.takeActivity() ?? false;
+    const reported = this.source?.takeActivity() ?? false;
     const active = this.touched || reported;
     this.touched = false;
     return active;

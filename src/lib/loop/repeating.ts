@@ -9,15 +9,12 @@ export interface RepeatingOptions {
 }
 
 export class Repeating {
-  readonly #options: RepeatingOptions;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #running: Promise<void> | undefined;
   #again = false;
   #closed = false;
 
-  constructor(options: RepeatingOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: RepeatingOptions) {}
 
   /** Begins, or runs once more as soon as the run of now has ended. */
   wake(): void {
@@ -36,7 +33,7 @@ export class Repeating {
   }
 
   #run(): void {
-    const { work, everyMs, onProblem } = this.#options;
+    const { work, everyMs, onProblem } = this.options;
     this.#again = false;
     this.#running = work()
       .catch(onProblem)

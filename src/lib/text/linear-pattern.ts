@@ -62,21 +62,19 @@ function flagsOf(source: string): string {
 
 /** Parses a pattern that the engine has accepted, so that only the extents of its parts need to be found. */
 class Reader {
-  readonly #source: string;
-  readonly #flags: string;
   #at = 0;
 
-  constructor(source: string, flags: string) {
-    this.#source = source;
-    this.#flags = flags;
-  }
+  constructor(
+    private readonly source: string,
+    private readonly flags: string,
+  ) {}
 
   read(depth = 0): Node {
     if (depth > MAX_DEPTH) throw new UnfitPattern('is nested too deeply');
     const ways: Node[] = [];
     let parts: Node[] = [];
     for (;;) {
-      const next = this.#source[this.#at];
+      const next = this.source[this.#at];
       if (next === undefined || next === ')') break;
       if (next === '|') {
         this.#at++;
@@ -89,7 +87,7 @@ class Reader {
   }
 
   #atom(depth: number): Node {
-    const next = this.#source[this.#at]!;
+    const next = this.source[this.#at]!;
     switch (next) {
       case '(':
         return this.#group(depth);
@@ -102,29 +100,29 @@ class Reader {
       case '[':
         return this.#one(this.#classEnd());
       case '\\': {
-        const kind = this.#source[this.#at + 1] ?? '';
+        const kind = this.source[this.#at + 1] ?? '';
         if (kind === 'b' || kind === 'B') {
           this.#at += 2;
           return { type: 'place', place: kind === 'b' ? 'word' : 'no-word' };
         }
-        if (/[1-9]/.test(kind) || (kind === 'k' && this.#flags === 'u')) {
+        if (/[1-9]/.test(kind) || (kind === 'k' && this.flags === 'u')) {
           throw new UnfitPattern('refers back to a group, which is not supported');
         }
         return this.#one(this.#escapeEnd());
       }
       default:
         return this.#one(
-          this.#at + String.fromCodePoint(this.#source.codePointAt(this.#at)!).length,
+          this.#at + String.fromCodePoint(this.source.codePointAt(this.#at)!).length,
         );
     }
   }
 
   #group(depth: number): Node {
     const head = /^\((?:\?(?::|<[^=!>][^>]{0,200}>))?/.exec(
-      this.#source.slice(this.#at, this.#at + 256),
+      this.source.slice(this.#at, this.#at + 256),
     );
     const begin = head?.[0] ?? '(';
-    if (begin === '(' && this.#source[this.#at + 1] === '?') {
+    if (begin === '(' && this.source[this.#at + 1] === '?') {
       throw new UnfitPattern('looks around ("(?"), which is not supported');
     }
     this.#at += begin.length;
@@ -135,25 +133,25 @@ class Reader {
 
   #classEnd(): number {
     let at = this.#at + 1;
-    while (this.#source[at] !== ']') at += this.#source[at] === '\\' ? 2 : 1;
+    while (this.source[at] !== ']') at += this.source[at] === '\\' ? 2 : 1;
     return at + 1;
   }
 
   #escapeEnd(): number {
-    const rest = this.#source.slice(this.#at, this.#at + 64);
+    const rest = this.source.slice(this.#at, this.#at + 64);
     const long =
       /^\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u\{[0-9a-fA-F]+\}|u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2}|c[a-zA-Z]|[pP]\{[^}]*\})/.exec(
         rest,
       );
     if (long !== null) return this.#at + long[0].length;
-    return this.#at + 1 + String.fromCodePoint(this.#source.codePointAt(this.#at + 1)!).length;
+    return this.#at + 1 + String.fromCodePoint(this.source.codePointAt(this.#at + 1)!).length;
   }
 
   /** A test of one character; the engine itself interprets this part of the pattern. */
   #one(end: number): Node {
-    const piece = this.#source.slice(this.#at, end);
+    const piece = this.source.slice(this.#at, end);
     this.#at = end;
-    const pattern = new RegExp(`^(?:${piece})$`, this.#flags);
+    const pattern = new RegExp(`^(?:${piece})$`, this.flags);
     const known = new Map<string, boolean>();
     const fits = (character: string) => {
       let answer = known.get(character);
@@ -167,7 +165,7 @@ class Reader {
   }
 
   #counted(part: Node): Node {
-    const rest = this.#source.slice(this.#at, this.#at + 32);
+    const rest = this.source.slice(this.#at, this.#at + 32);
     const found = /^(?:[*+?]|\{(\d+)(,?)(\d*)\})\??/.exec(rest);
     if (found === null) return part;
     this.#at += found[0].length;

@@ -5,12 +5,14 @@ import { closeSync, constants, fstatSync, openSync, readSync } from 'node:fs';
 /** The file cannot be read. The message says why, as the end of a sentence that begins with the file's name. */
 export class UnreadableFile extends Error {
   override readonly name = 'UnreadableFile';
-  /** `ENOENT` and other codes of the system, where it refused. */
-  readonly code: string | undefined;
 
-  constructor(message: string, code?: string, options?: ErrorOptions) {
+  constructor(
+    message: string,
+    /** `ENOENT` and other codes of the system, where it refused. */
+    readonly code?: string,
+    options?: ErrorOptions,
+  ) {
     super(message, options);
-    this.code = code;
   }
 }
 

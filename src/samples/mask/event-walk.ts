@@ -35,12 +35,11 @@ class Level {
   index = '';
   /** The value that comes is one of those. */
   numbers = false;
-  readonly above: Level | undefined;
-  readonly list: boolean;
 
-  constructor(above: Level | undefined, list: boolean) {
-    this.above = above;
-    this.list = list;
+  constructor(
+    readonly above: Level | undefined,
+    readonly list: boolean,
+  ) {
     this.key = list && above !== undefined ? above.key : '';
     this.expectsKey = !list;
   }

@@ -100,7 +100,6 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
   next: Capture | undefined;
   place: QueuePlace<Capture> | undefined;
   #readers: (() => void)[] | undefined;
-  readonly #hooks: CaptureHooks;
   readonly #literals: readonly string[];
   #secrets: KnownSecrets | undefined;
   readonly #startedAt = performance.now();
@@ -111,8 +110,10 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     | { readonly hop: number; readonly attempt: number; readonly bodies: StageBody[] }
     | undefined;
 
-  constructor(exchange: RecordedExchange, hooks: CaptureHooks) {
-    this.#hooks = hooks;
+  constructor(
+    exchange: RecordedExchange,
+    private readonly hooks: CaptureHooks,
+  ) {
     this.id = exchange.id;
     this.entry = exchange.protocol.name;
     this.time = hooks.now();
@@ -135,7 +136,7 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
   hop(hop: number, attempt: number, sent: SentRequest): HopRecording {
     if (this.#over) return IGNORED;
     this.#model = sent.model;
-    this.#hooks.onRoute(this, sent.route);
+    this.hooks.onRoute(this, sent.route);
     const prefix = hop > 1 ? `hop${hop}-` : '';
     const before = this.#currentTry;
     // The earlier try did not count: its stages get the number of the try.
@@ -211,7 +212,7 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     if (this.#over) return;
     this.outcome = rest;
     for (const body of this.stages) this.#close(body);
-    this.#hooks.onEnd(this);
+    this.hooks.onEnd(this);
   }
 
   /**
@@ -286,16 +287,16 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     const body = new StageBody(stage, sse, facts, this);
     body.raw = raw;
     this.stages.push(body);
-    if (!this.dropped) this.#hooks.hold(this, STAGE_OVERHEAD_BYTES);
+    if (!this.dropped) this.hooks.hold(this, STAGE_OVERHEAD_BYTES);
     return body;
   }
 
   #push(body: StageBody, chunk: Uint8Array): void {
     if (this.#over || body.over || chunk.length === 0) return;
-    const room = this.#hooks.bodyBytes - body.bytes;
+    const room = this.hooks.bodyBytes - body.bytes;
     if (chunk.length > room) body.facts.cut = true;
     const taken = chunk.length > room ? firstOf(chunk, Math.max(0, room)) : chunk;
-    if (taken.length === 0 || !this.#hooks.hold(this, taken.length)) return;
+    if (taken.length === 0 || !this.hooks.hold(this, taken.length)) return;
     // Only answers arrive in parts: a request is complete when it begins.
     if (body.facts.status !== undefined) {
       const now = this.#now();

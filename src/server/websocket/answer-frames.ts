@@ -29,11 +29,11 @@ export class AnswerFrames {
   /** Made when bytes come, or a piece of an event. */
   #parser: SseParser | undefined;
 
-  readonly #onTurnState: (value: string) => void;
-
   /** @param streamId the named lane, which every frame names */
-  constructor(streamId: string | undefined, onTurnState: (value: string) => void = () => {}) {
-    this.#onTurnState = onTurnState;
+  constructor(
+    streamId: string | undefined,
+    private readonly onTurnState: (value: string) => void = () => {},
+  ) {
     this.#mark = streamId === undefined ? '' : `{"stream_id":"${streamId}",`;
   }
 
@@ -97,7 +97,7 @@ export class AnswerFrames {
       this.#failed = true;
     }
     const state = turnStateIn(data);
-    if (state !== undefined) this.#onTurnState(state);
+    if (state !== undefined) this.onTurnState(state);
     this.ended ||= LAST.test(data) || LAST_EVENTS.has(event);
     frames.push(this.#marked(data));
   }

@@ -43,11 +43,12 @@ export type ClientFrame = Creation | Steering | { readonly kind: 'skip' };
 
 /** A frame that cannot be read, and the lane that it names, where that can be read. */
 export class UnreadableFrame {
-  readonly error: GatewayError;
   readonly lane: { readonly streamId: string | undefined } | undefined;
 
-  constructor(error: GatewayError, lane?: UnreadableFrame['lane']) {
-    this.error = error;
+  constructor(
+    readonly error: GatewayError,
+    lane?: UnreadableFrame['lane'],
+  ) {
     this.lane = lane;
   }
 }

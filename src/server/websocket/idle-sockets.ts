@@ -37,32 +37,30 @@ export const messageBytes = (bodyBytes: number, unfinishedBytes: number): number
  * where that has grown and an owner has many of them: those first that have been silent for the longest time.
  */
 export class IdleSockets {
-  readonly #options: IdleSocketsOptions;
-  readonly #open: ReadonlySet<IdleSocket>;
   #timer: ReturnType<typeof setInterval> | undefined;
 
-  constructor(open: ReadonlySet<IdleSocket>, options: IdleSocketsOptions) {
-    this.#open = open;
-    this.#options = options;
-  }
+  constructor(
+    private readonly open: ReadonlySet<IdleSocket>,
+    private readonly options: IdleSocketsOptions,
+  ) {}
 
   /** One more is open. */
   watch(): void {
-    if (this.#timer !== undefined || this.#open.size <= MAX_KEPT) return;
-    this.#timer = setInterval(() => this.#look(), this.#options.everyMs ?? LOOK_EVERY_MS);
+    if (this.#timer !== undefined || this.open.size <= MAX_KEPT) return;
+    this.#timer = setInterval(() => this.#look(), this.options.everyMs ?? LOOK_EVERY_MS);
     this.#timer.unref();
   }
 
   #look(): void {
-    if (this.#open.size <= MAX_KEPT) {
+    if (this.open.size <= MAX_KEPT) {
       clearInterval(this.#timer);
       this.#timer = undefined;
       return;
     }
-    const most = this.#options.unfinishedBytes();
-    if (most === 0 || this.#options.memory() <= USUAL_TIMES * most) return;
+    const most = this.options.unfinishedBytes();
+    if (most === 0 || this.options.memory() <= USUAL_TIMES * most) return;
     const owners = Map.groupBy(
-      [...this.#open].filter(({ idle }) => idle),
+      [...this.open].filter(({ idle }) => idle),
       ({ owner }) => owner,
     );
     const kept = Math.max(1, Math.floor(MAX_KEPT / owners.size));

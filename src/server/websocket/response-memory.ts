@@ -5,11 +5,9 @@ import { isObject, type JsonObject, parseJson } from '../../lib/json/json.ts';
 
 /** A conversation as JSON: a list of items for each response, without its brackets. Later chains share the texts. */
 class Chain implements RememberedChain {
-  readonly segments: readonly string[];
   readonly size: number;
 
-  constructor(segments: readonly string[]) {
-    this.segments = segments;
+  constructor(readonly segments: readonly string[]) {
     this.size = segments.reduce((sum, text) => sum + text.length, 0);
   }
 
@@ -34,14 +32,11 @@ export interface MemoryBounds {
 
 /** Keeps what was used last. */
 export class MemoryPool {
-  readonly #bounds: MemoryBounds;
   /** From the one that was used longest ago. */
   readonly #all = new Set<Remembered>();
   #size = 0;
 
-  constructor(bounds: MemoryBounds) {
-    this.#bounds = bounds;
-  }
+  constructor(private readonly bounds: MemoryBounds) {}
 
   /** Characters that are remembered. */
   get size(): number {
@@ -50,11 +45,11 @@ export class MemoryPool {
 
   /** False: it is too large. */
   add(one: Remembered): boolean {
-    if (one.chain.size > this.#bounds.most()) return false;
+    if (one.chain.size > this.bounds.most()) return false;
     this.#all.add(one);
     this.#size += one.chain.size;
     for (const oldest of this.#all) {
-      if (this.#size <= this.#bounds.mostOfAll || oldest === one) break;
+      if (this.#size <= this.bounds.mostOfAll || oldest === one) break;
       oldest.forget();
     }
     return true;
@@ -71,12 +66,9 @@ export class MemoryPool {
 
 /** The last response of each lane of one connection. `undefined` is the default lane. */
 export class LaneMemory {
-  readonly #pool: MemoryPool;
   readonly #last = new Map<string | undefined, Remembered>();
 
-  constructor(pool: MemoryPool) {
-    this.#pool = pool;
-  }
+  constructor(private readonly pool: MemoryPool) {}
 
   /** The memory as a request on this lane uses it. */
   of(lane: string | undefined): ConnectionMemory {
@@ -95,7 +87,7 @@ export class LaneMemory {
     const one = this.#last.get(lane);
     if (one === undefined) return;
     this.#last.delete(lane);
-    this.#pool.drop(one);
+    this.pool.drop(one);
   }
 
   clear(): void {
@@ -105,7 +97,7 @@ export class LaneMemory {
   #recall(id: string): RememberedChain | undefined {
     for (const one of this.#last.values()) {
       if (one.id !== id) continue;
-      this.#pool.use(one);
+      this.pool.use(one);
       return one.chain;
     }
     return undefined;
@@ -127,7 +119,7 @@ export class LaneMemory {
         if (this.#last.get(lane) === one) this.evict(lane);
       },
     };
-    if (this.#pool.add(one)) this.#last.set(lane, one);
+    if (this.pool.add(one)) this.#last.set(lane, one);
   }
 }
 

@@ -48,9 +48,6 @@ export interface AnswerOptions {
 
 /** Answers one run; {@link gone} stops it at once. */
 export class RunAnswer implements ClientLane, ByteSink {
-  readonly #options: AnswerOptions;
-  readonly #run: Run;
-  readonly #memory: ConnectionMemory;
   readonly #frames: AnswerFrames;
   readonly #abort = new AbortController();
   #stream: WritingStream | undefined;
@@ -58,24 +55,25 @@ export class RunAnswer implements ClientLane, ByteSink {
   /** `x-hopgate-target` of the answer. */
   #target: string | undefined;
 
-  constructor(options: AnswerOptions, run: Run, memory: ConnectionMemory) {
-    this.#options = options;
-    this.#run = run;
-    this.#memory = memory;
+  constructor(
+    private readonly options: AnswerOptions,
+    private readonly run: Run,
+    private readonly memory: ConnectionMemory,
+  ) {
     this.#frames = new AnswerFrames(run.streamId, (state) => {
       if (this.#target !== undefined) options.turnStates.learn(state, this.#target);
     });
   }
 
   get turnState() {
-    const value = this.#run.turnState;
+    const value = this.run.turnState;
     return value === undefined
       ? undefined
-      : { value, target: this.#options.turnStates.targetOf(value) };
+      : { value, target: this.options.turnStates.targetOf(value) };
   }
 
   get address(): string | undefined {
-    return this.#options.address;
+    return this.options.address;
   }
 
   /** Resolves when nothing more comes, with the status of the answer. Never rejects. */
@@ -101,12 +99,12 @@ export class RunAnswer implements ClientLane, ByteSink {
   }
 
   recall(id: string) {
-    return this.#memory.recall(id);
+    return this.memory.recall(id);
   }
 
   remember(...told: Parameters<ConnectionMemory['remember']>): void {
-    this.#run.succeeded = true;
-    if (!this.#gone) this.#memory.remember(...told);
+    this.run.succeeded = true;
+    if (!this.#gone) this.memory.remember(...told);
   }
 
   write(chunk: Uint8Array | string): Promise<void> | undefined {
@@ -120,11 +118,11 @@ export class RunAnswer implements ClientLane, ByteSink {
   }
 
   async #answered(): Promise<number> {
-    const { serve, warmUp, codec, keepAliveMs } = this.#options;
+    const { serve, warmUp, codec, keepAliveMs } = this.options;
     const keep = startIdleTimer(keepAliveMs, () => this.#put([this.#frames.keepAlive()]));
     let answer: Response;
     try {
-      answer = await (this.#run.generate ? serve : warmUp)(this.#request(), codec, undefined, this);
+      answer = await (this.run.generate ? serve : warmUp)(this.#request(), codec, undefined, this);
     } finally {
       keep.stop();
     }
@@ -138,21 +136,21 @@ export class RunAnswer implements ClientLane, ByteSink {
     if (this.#stream !== undefined) await this.#stream.pull(this);
     else if (answer.ok) await this.#put(this.#frames.push(await answer.text()));
     else {
-      await this.#put([await answerErrorFrame(answer, this.#run.streamId)]);
+      await this.#put([await answerErrorFrame(answer, this.run.streamId)]);
       return answer.status;
     }
-    if (!this.#frames.ended && !this.#run.succeeded) throw unended();
+    if (!this.#frames.ended && !this.run.succeeded) throw unended();
     return answer.status;
   }
 
   /** The same request as it would come by POST. */
   #request(): Request {
-    const { url, headers } = this.#options;
-    const { body } = this.#run;
+    const { url, headers } = this.options;
+    const { body } = this.run;
     const own = new Headers(headers.record());
     own.set('content-type', 'application/json');
     own.set('content-length', String(body.length));
-    if (this.#run.turnState !== undefined) own.set(TURN_STATE, this.#run.turnState);
+    if (this.run.turnState !== undefined) own.set(TURN_STATE, this.run.turnState);
     const init = { method: 'POST', headers: own, body, signal: this.#abort.signal };
     return new Request(url, init as RequestInit);
   }
@@ -160,12 +158,12 @@ export class RunAnswer implements ClientLane, ByteSink {
   /** An error behind the last event changes nothing. */
   #fail(error: GatewayError): void {
     if (this.#frames.ended || this.#gone) return;
-    const { codec } = this.#options;
-    void this.#put([gatewayErrorFrame(codec, error, requestId(), this.#run.streamId)]);
+    const { codec } = this.options;
+    void this.#put([gatewayErrorFrame(codec, error, requestId(), this.run.streamId)]);
   }
 
   #put(frames: readonly string[]): Promise<void> | undefined {
-    return frames.length === 0 || this.#gone ? undefined : this.#options.writer.write(frames);
+    return frames.length === 0 || this.#gone ? undefined : this.options.writer.write(frames);
   }
 }
 

@@ -26,13 +26,10 @@ export class Run {
 
 /** A request that cannot be answered, behind others of its lane: its error now would pass for theirs. */
 class Refusal {
-  readonly streamId: string | undefined;
-  readonly error: GatewayError;
-
-  constructor(streamId: string | undefined, error: GatewayError) {
-    this.streamId = streamId;
-    this.error = error;
-  }
+  constructor(
+    readonly streamId: string | undefined,
+    readonly error: GatewayError,
+  ) {}
 }
 
 /** What a session has done in the world. */
@@ -71,9 +68,6 @@ const LIMIT_CODE = 'websocket_connection_limit_reached';
 
 /** A session reacts to frames, closes and timers. All its effects go through its port. */
 export class SocketSession {
-  readonly #port: SessionPort;
-  readonly #limits: SessionLimits;
-  readonly #memory: LaneMemory;
   readonly #lanes = new Set<string>();
   /** By the name of the lane. */
   readonly #running = new Map<string | undefined, Run>();
@@ -84,11 +78,11 @@ export class SocketSession {
   #ending: { readonly code: number; readonly error: GatewayError | undefined } | undefined;
   #over = false;
 
-  constructor(port: SessionPort, limits: SessionLimits, memory: LaneMemory) {
-    this.#port = port;
-    this.#limits = limits;
-    this.#memory = memory;
-  }
+  constructor(
+    private readonly port: SessionPort,
+    private readonly limits: SessionLimits,
+    private readonly memory: LaneMemory,
+  ) {}
 
   /** Nothing runs and nothing waits. */
   get idle(): boolean {
@@ -99,13 +93,13 @@ export class SocketSession {
   receive(frame: string | Uint8Array): void {
     if (this.#over) return;
     if (typeof frame !== 'string') {
-      this.#port.sendError(invalid('Frames must be text: one JSON object each.'));
+      this.port.sendError(invalid('Frames must be text: one JSON object each.'));
       return;
     }
-    const { frameBytes } = this.#limits;
+    const { frameBytes } = this.limits;
     if (Buffer.byteLength(frame) > frameBytes) {
       const words = `The frame is larger than the ${frameBytes} bytes that this gateway takes (limits.body_bytes, and a sixteenth of limits.unfinished_bytes).`;
-      this.#port.sendError(new GatewayError('too_large', words));
+      this.port.sendError(new GatewayError('too_large', words));
       return;
     }
     if (this.#unread !== undefined) {
@@ -126,14 +120,14 @@ export class SocketSession {
     if (this.#over) return;
     const { parent, streamId } = run;
     const failed = !run.succeeded && parent !== undefined;
-    if (failed && this.#memory.isLast(streamId, parent)) this.#memory.evict(streamId);
+    if (failed && this.memory.isLast(streamId, parent)) this.memory.evict(streamId);
     this.#startNext();
     this.#endIfIdle();
   }
 
   /** The time of the connection is over: what runs may end, and nothing more begins. */
   expire(): void {
-    this.#end(NORMAL, connectionLimit(this.#limits.minutes));
+    this.#end(NORMAL, connectionLimit(this.limits.minutes));
   }
 
   /** The process stops, or leaves its clients to another one. */
@@ -145,7 +139,7 @@ export class SocketSession {
   revoke(): void {
     this.#over = true;
     this.#drop();
-    this.#port.close(POLICY, 'The key of this connection is not valid any more.');
+    this.port.close(POLICY, 'The key of this connection is not valid any more.');
   }
 
   /** If the session is ending, closes it now instead of waiting for running responses. */
@@ -154,8 +148,8 @@ export class SocketSession {
     const { code, error } = this.#ending;
     this.#over = true;
     this.#drop();
-    if (error !== undefined) this.#port.sendError(error);
-    this.#port.close(code, error?.message.slice(0, 100) ?? 'The gateway is restarting.');
+    if (error !== undefined) this.port.sendError(error);
+    this.port.close(code, error?.message.slice(0, 100) ?? 'The gateway is restarting.');
   }
 
   /** The socket is closed: nothing goes out any more. */
@@ -168,9 +162,9 @@ export class SocketSession {
     if (this.#over) return;
     this.#ending ??= { code, error };
     for (const next of this.#waiting.splice(0)) {
-      if (next instanceof Refusal) this.#port.sendError(next.error, next.streamId);
+      if (next instanceof Refusal) this.port.sendError(next.error, next.streamId);
       else {
-        this.#port.release(next.body.length);
+        this.port.release(next.body.length);
         this.#refuse(next.streamId);
       }
     }
@@ -183,10 +177,10 @@ export class SocketSession {
 
   #drop(): void {
     for (const next of this.#waiting.splice(0)) {
-      if (next instanceof Run) this.#port.release(next.body.length);
+      if (next instanceof Run) this.port.release(next.body.length);
     }
-    for (const frame of this.#unread?.splice(0) ?? []) this.#port.release(frame.length);
-    this.#memory.clear();
+    for (const frame of this.#unread?.splice(0) ?? []) this.port.release(frame.length);
+    this.memory.clear();
   }
 
   /** A large frame, and those that came behind it meanwhile. */
@@ -196,7 +190,7 @@ export class SocketSession {
       this.#take(frame);
       const next = unread.shift();
       if (next === undefined) break;
-      this.#port.release(next.length);
+      this.port.release(next.length);
       frame = await readFrame(next);
     }
     this.#unread = undefined;
@@ -207,7 +201,7 @@ export class SocketSession {
     if (this.#over) return;
     if (frame instanceof UnreadableFrame) this.#refuseInTurn(frame);
     else if (frame.kind === 'create') this.#create(frame);
-    else if (frame.kind === 'steer') this.#port.send(steeringRefused(frame));
+    else if (frame.kind === 'steer') this.port.send(steeringRefused(frame));
   }
 
   #refuseInTurn({ error, lane }: UnreadableFrame): void {
@@ -216,7 +210,7 @@ export class SocketSession {
       (this.#running.has(lane.streamId) ||
         this.#waiting.some(({ streamId }) => streamId === lane.streamId));
     if (!isBehind || this.#waiting.length >= MAX_WAITING)
-      this.#port.sendError(error, lane?.streamId);
+      this.port.sendError(error, lane?.streamId);
     else this.#waiting.push(new Refusal(lane.streamId, error));
   }
 
@@ -228,7 +222,7 @@ export class SocketSession {
     }
     if (streamId !== undefined && !this.#lanes.has(streamId)) {
       if (this.#lanes.size >= MAX_LANES) {
-        this.#port.sendError(tooManyLanes(), streamId);
+        this.port.sendError(tooManyLanes(), streamId);
         return;
       }
       this.#lanes.add(streamId);
@@ -242,24 +236,24 @@ export class SocketSession {
 
   #wait(run: Run): void {
     if (this.#waiting.length >= MAX_WAITING) {
-      this.#port.sendError(tooManyWaiting(), run.streamId);
+      this.port.sendError(tooManyWaiting(), run.streamId);
     } else if (this.#held(run.body.length, run.streamId)) this.#waiting.push(run);
   }
 
   /** Holds so many bytes; false: there is no room, and the client knows. */
   #held(bytes: number, streamId: string | undefined): boolean {
     try {
-      this.#port.hold(bytes);
+      this.port.hold(bytes);
       return true;
     } catch (thrown) {
-      this.#port.sendError(asGatewayError(thrown), streamId);
+      this.port.sendError(asGatewayError(thrown), streamId);
       return false;
     }
   }
 
   #start(run: Run): void {
     this.#running.set(run.streamId, run);
-    this.#port.start(run);
+    this.port.start(run);
   }
 
   /** A place is free: the first whose lane is free takes it. */
@@ -269,9 +263,9 @@ export class SocketSession {
       const next = this.#waiting[at];
       if (next === undefined) return;
       this.#waiting.splice(at, 1);
-      if (next instanceof Refusal) this.#port.sendError(next.error, next.streamId);
+      if (next instanceof Refusal) this.port.sendError(next.error, next.streamId);
       else {
-        this.#port.release(next.body.length);
+        this.port.release(next.body.length);
         this.#start(next);
       }
     }
@@ -279,7 +273,7 @@ export class SocketSession {
 
   /** A request that comes too late. */
   #refuse(streamId: string | undefined): void {
-    this.#port.sendError(this.#ending?.error ?? restarting(), streamId);
+    this.port.sendError(this.#ending?.error ?? restarting(), streamId);
   }
 }
 

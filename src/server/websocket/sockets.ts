@@ -79,15 +79,13 @@ const BETA = 'openai-beta';
 const SOCKET_BETA = /^responses_websockets=/;
 
 export class Sockets {
-  readonly #options: SocketsOptions;
   readonly #pool: MemoryPool;
   readonly #open = new Set<SocketConnection>();
   readonly #idle: IdleSockets;
   #server: Upgrader | undefined;
   #away = false;
 
-  constructor(options: SocketsOptions) {
-    this.#options = options;
+  constructor(private readonly options: SocketsOptions) {
     this.#pool = new MemoryPool({
       most: () => options.limits().bodyBytes,
       mostOfAll: MAX_REMEMBERED,
@@ -122,7 +120,7 @@ export class Sockets {
       sendPings: true,
       // Compressing each event costs more than sending it, and memory for each socket.
       perMessageDeflate: false,
-      maxPayloadLength: frameBytes(this.#options.limits()) + ROOM_FOR_WORDS,
+      maxPayloadLength: frameBytes(this.options.limits()) + ROOM_FOR_WORDS,
       backpressureLimit: MAX_BUFFERED,
       closeOnBackpressureLimit: true,
     };
@@ -130,7 +128,7 @@ export class Sockets {
 
   /** Answers the upgrade. Undefined: the connection is a socket now. Never throws. */
   async upgrade(request: Request, codec: Codec): Promise<Response | undefined> {
-    const { limits, access, onRefused, connections } = this.#options;
+    const { limits, access, onRefused, connections } = this.options;
     const started = performance.now();
     const refuse = (error: GatewayError) => {
       const id = requestId();
@@ -146,7 +144,7 @@ export class Sockets {
       throw thrown;
     }
     if (this.#server === undefined) return refuse(notOffered());
-    const data = new SocketConnection(this.#options, limits(), this.#pool, request, codec, owner);
+    const data = new SocketConnection(this.options, limits(), this.#pool, request, codec, owner);
     return this.#server.upgrade(request, { data }) ? undefined : refuse(noHandshake());
   }
 
@@ -160,12 +158,7 @@ export class Sockets {
 /** One connection: the port of its session. */
 export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   readonly session: SocketSession;
-  readonly #options: SocketsOptions;
-  readonly #limits: SocketLimits;
   readonly #memory: LaneMemory;
-  readonly #codec: Codec;
-  /** Who holds what its client has sent. */
-  readonly owner: string;
   heardAt = performance.now();
   readonly #answers = new Set<RunAnswer>();
   readonly #url: string;
@@ -180,17 +173,15 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   #slow: { readonly promise: Promise<void>; readonly resolve: () => void } | undefined;
 
   constructor(
-    options: SocketsOptions,
-    limits: SocketLimits,
+    private readonly options: SocketsOptions,
+    private readonly limits: SocketLimits,
     pool: MemoryPool,
     request: Request,
-    codec: Codec,
-    owner: string,
+    private readonly codec: Codec,
+
+    /** Who holds what its client has sent. */
+    readonly owner: string,
   ) {
-    this.#options = options;
-    this.owner = owner;
-    this.#limits = limits;
-    this.#codec = codec;
     this.#memory = new LaneMemory(pool);
     this.#url = localUrl(targetOf(request.url)).href;
     this.#headers = requestHeaders(request.headers);
@@ -202,7 +193,7 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
 
   opened(socket: Socket): void {
     this.#socket = socket;
-    const { connectionMs, endMs } = this.#limits;
+    const { connectionMs, endMs } = this.limits;
     if (connectionMs <= 0) return;
     this.#timer = setTimeout(() => {
       this.#timer = setTimeout(() => this.session.endNow(), endMs);
@@ -271,15 +262,15 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   }
 
   sendError(error: GatewayError, streamId?: string): void {
-    this.send(gatewayErrorFrame(this.#codec, error, requestId(), streamId));
+    this.send(gatewayErrorFrame(this.codec, error, requestId(), streamId));
   }
 
   hold(bytes: number): void {
-    this.#options.connections.hold(this.owner, bytes);
+    this.options.connections.hold(this.owner, bytes);
   }
 
   release(bytes: number): void {
-    this.#options.connections.release(this.owner, bytes);
+    this.options.connections.release(this.owner, bytes);
   }
 
   start(run: Run): void {
@@ -297,16 +288,16 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   }
 
   #answering(): AnswerOptions {
-    const { serve, warmUp } = this.#options;
+    const { serve, warmUp } = this.options;
     return {
       serve,
       warmUp,
-      codec: this.#codec,
+      codec: this.codec,
       writer: this,
       url: this.#url,
       headers: this.#headers,
       turnStates: this.#turnStates,
-      keepAliveMs: this.#limits.keepAliveMs,
+      keepAliveMs: this.limits.keepAliveMs,
       address: this.#address,
     };
   }
@@ -314,7 +305,7 @@ export class SocketConnection implements SessionPort, FrameWriter, IdleSocket {
   /** A key may have been taken away since the upgrade. */
   async #isAllowed(): Promise<boolean> {
     try {
-      await this.#options.access()(this.#headers);
+      await this.options.access()(this.#headers);
       return true;
     } catch {
       return false;

@@ -124,9 +124,6 @@ export function openRoomFile<Entry>(
 
 /** No method throws: problems go to `warn`, and reads behave as with an empty file. */
 export class RoomFile<Entry> {
-  readonly #kind: RoomKind<Entry>;
-  readonly #file: RoomFileKind;
-  readonly #options: RoomFileOptions;
   #rows: Rows;
   /** As of {@link fileAt}. */
   #inode: number;
@@ -140,10 +137,11 @@ export class RoomFile<Entry> {
   #closed = false;
   #reported = '';
 
-  constructor(kind: RoomKind<Entry>, file: RoomFileKind, options: RoomFileOptions) {
-    this.#kind = kind;
-    this.#file = file;
-    this.#options = options;
+  constructor(
+    private readonly kind: RoomKind<Entry>,
+    private readonly file: RoomFileKind,
+    private readonly options: RoomFileOptions,
+  ) {
     this.#rows = this.#open();
     this.#inode = fileAt(options.path);
   }
@@ -165,7 +163,7 @@ export class RoomFile<Entry> {
     return this.#ask((rows) => {
       const row = rows.get(key);
       if (row === null) return undefined;
-      const now = this.#options.now();
+      const now = this.options.now();
       if (row.used < now - TOUCH_AFTER) {
         this.#touched.set(row.id, now);
         this.#schedule();
@@ -197,8 +195,8 @@ export class RoomFile<Entry> {
     if (this.#closed) return;
     if (this.#pending.length + this.#touched.size + this.#erasing.size === 0) return;
     try {
-      if (fileAt(this.#options.path) !== this.#inode) {
-        this.#options.warn?.(`${this.#kind.title}: ${this.#options.path}: ${REMOVED}`);
+      if (fileAt(this.options.path) !== this.#inode) {
+        this.options.warn?.(`${this.kind.title}: ${this.options.path}: ${REMOVED}`);
         this.#rows.close();
         this.#beginAnew();
       }
@@ -206,12 +204,12 @@ export class RoomFile<Entry> {
         this.#rows.erase(group, at);
         this.#erasing.delete(group);
       }
-      const refused = this.#rows.apply(this.#pending, this.#touched, this.#options.now());
+      const refused = this.#rows.apply(this.#pending, this.#touched, this.options.now());
       this.#pending.length = 0;
       this.#byKey.clear();
       this.#touched.clear();
       this.#reported = '';
-      for (const key of refused) this.#options.onRefused(key);
+      for (const key of refused) this.options.onRefused(key);
     } catch (thrown) {
       this.#warnOnce('cannot write', thrown);
       this.#renew(thrown);
@@ -233,12 +231,12 @@ export class RoomFile<Entry> {
 
   /** @throws SQLiteError, or an Error where a newer version made the file */
   #open(): Rows {
-    const { migrations } = this.#file;
+    const { migrations } = this.file;
     // After many writes the log gets small again.
     const pragmas = ['journal_size_limit = 4194304'];
-    const db = openStateFile({ path: this.#options.path, migrations, pragmas });
+    const db = openStateFile({ path: this.options.path, migrations, pragmas });
     try {
-      return rowsOf(db, this.#kind.keep, this.#file);
+      return rowsOf(db, this.kind.keep, this.file);
     } catch (thrown) {
       db.close();
       throw thrown;
@@ -251,7 +249,7 @@ export class RoomFile<Entry> {
     attempt(() => {
       this.#rows.close();
       try {
-        setAside(this.#options.path, this.#inode, thrown);
+        setAside(this.options.path, this.#inode, thrown);
       } finally {
         this.#beginAnew();
       }
@@ -260,7 +258,7 @@ export class RoomFile<Entry> {
 
   #beginAnew(): void {
     this.#rows = this.#open();
-    this.#inode = fileAt(this.#options.path);
+    this.#inode = fileAt(this.options.path);
   }
 
   #ask<T>(question: (rows: Rows) => T): T | undefined {
@@ -291,11 +289,11 @@ export class RoomFile<Entry> {
   #add(item: Pending<Entry>): void {
     this.#pending.push(item);
     for (const key of item.keys) {
-      if (this.#kind.keep === 'newest' || !this.#byKey.has(key)) this.#byKey.set(key, item);
+      if (this.kind.keep === 'newest' || !this.#byKey.has(key)) this.#byKey.set(key, item);
     }
   }
 
-  #schedule(after = this.#file.flushAfterMs): void {
+  #schedule(after = this.file.flushAfterMs): void {
     if (this.#closed || this.#timer !== undefined) return;
     this.#timer = setTimeout(() => this.flush(), after).unref();
   }
@@ -303,7 +301,7 @@ export class RoomFile<Entry> {
   #warnOnce(what: string, thrown: unknown): void {
     if (this.#reported === what) return;
     this.#reported = what;
-    this.#options.warn?.(`${this.#kind.title}: ${what} (${messageOf(thrown)})`);
+    this.options.warn?.(`${this.kind.title}: ${what} (${messageOf(thrown)})`);
   }
 }
 

@@ -56,8 +56,6 @@ const MAX_ERASED = 10_000;
 
 class MemoryRoom<Entry> implements RoomDriver<Entry> {
   readonly isElsewhere = false;
-  readonly #kind: RoomKind<Entry>;
-  readonly #options: MemoryEntriesOptions;
   readonly #now: () => number;
   /** All entries; with a file, the latest of those that never change. */
   readonly #memory: Lru<Entry>;
@@ -73,9 +71,10 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   #version = -1;
   #versionAt = Number.NEGATIVE_INFINITY;
 
-  constructor(kind: RoomKind<Entry>, options: MemoryEntriesOptions) {
-    this.#kind = kind;
-    this.#options = options;
+  constructor(
+    private readonly kind: RoomKind<Entry>,
+    private readonly options: MemoryEntriesOptions,
+  ) {
     this.#now = options.now ?? Date.now;
     this.#memory = new Lru(kind.memory);
   }
@@ -86,7 +85,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
     if (file === undefined) return true;
     const now = this.#now();
     // What is the newest may be what the client's next request continues: it is looked for at once.
-    if (this.#kind.keep === 'first' && now - this.#lookedForAny < RECHECK_AFTER) return true;
+    if (this.kind.keep === 'first' && now - this.#lookedForAny < RECHECK_AFTER) return true;
     this.#lookedForAny = now;
     this.#filled = !file.empty;
     return !this.#filled;
@@ -95,7 +94,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   find(keys: readonly string[], group: string | undefined): Entry | undefined {
     const file = this.#opened();
     // Another process may have replaced or erased what this one knows.
-    if (file !== undefined && (this.#kind.keep === 'newest' || group !== undefined)) {
+    if (file !== undefined && (this.kind.keep === 'newest' || group !== undefined)) {
       return firstOf(keys, (key) => file.get(keyInGroup(group, key), group));
     }
     const known = firstOf(keys, (key) => this.#memory.get(keyInGroup(group, key)));
@@ -105,7 +104,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
       if (this.#missing.has(key)) continue;
       const entry = file.get(key, undefined);
       if (entry !== undefined) {
-        this.#remember(key, entry, this.#kind.sizeOf?.(entry) ?? 0);
+        this.#remember(key, entry, this.kind.sizeOf?.(entry) ?? 0);
         return entry;
       }
       this.#missing.add(key);
@@ -117,13 +116,13 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
     if (this.#isClosed || (group !== undefined && this.epochOf(group) !== epoch)) return;
     const file = this.#opened();
     const free =
-      this.#kind.keep === 'newest'
+      this.kind.keep === 'newest'
         ? keys
         : keys.filter((key) => this.find([key], group) === undefined);
     if (free.length === 0) return;
     const names = free.map((key) => keyInGroup(group, key));
-    if (file === undefined || (this.#kind.keep === 'first' && group === undefined)) {
-      const bytes = (this.#kind.sizeOf?.(entry) ?? 0) / names.length;
+    if (file === undefined || (this.kind.keep === 'first' && group === undefined)) {
+      const bytes = (this.kind.sizeOf?.(entry) ?? 0) / names.length;
       for (const name of names) this.#remember(name, entry, bytes);
     }
     file?.put(names, entry, group === undefined ? undefined : { group, epoch });
@@ -143,7 +142,7 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   }
 
   eraseGroup(group: string): void {
-    if (this.#kind.hasGroups !== true || this.#isClosed) return;
+    if (this.kind.hasGroups !== true || this.#isClosed) return;
     const file = this.#opened();
     if (file !== undefined) {
       file.eraseGroup(group);
@@ -170,10 +169,10 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   #opened(): RoomFile<Entry> | undefined {
     if (this.#isOpen) return this.#file;
     this.#isOpen = true;
-    const { folder, warn } = this.#options;
-    const { file } = this.#kind;
+    const { folder, warn } = this.options;
+    const { file } = this.kind;
     if (folder === undefined || file === undefined || this.#isClosed) return undefined;
-    this.#file = openRoomFile(this.#kind, file, {
+    this.#file = openRoomFile(this.kind, file, {
       path: join(folder, file.name),
       warn,
       now: this.#now,

@@ -89,51 +89,50 @@ export interface EntryStore {
 /** A room as one piece of work uses it; with a group, the entries of that group alone. */
 export class Room<Entry> implements Entries<Entry> {
   readonly prefetch: Prefetch | undefined;
-  readonly #driver: RoomDriver<Entry>;
-  readonly #group: string | undefined;
   /** An erasure since voids what is put. */
   #epoch: string | undefined;
   #hasRead = false;
 
-  constructor(driver: RoomDriver<Entry>, group?: string) {
-    this.#driver = driver;
-    this.#group = group;
+  constructor(
+    private readonly driver: RoomDriver<Entry>,
+    private readonly group?: string,
+  ) {
     this.#epoch = group === undefined ? '' : driver.epochOf(group);
     this.prefetch = driver.isElsewhere ? (keys) => this.#prefetch(keys) : undefined;
   }
 
   /** The entries of a group, which can be erased as a whole, for work that begins now. */
   of(group: string): Room<Entry> {
-    return new Room(this.#driver, group);
+    return new Room(this.driver, group);
   }
 
   get empty(): boolean {
-    return this.#driver.empty;
+    return this.driver.empty;
   }
 
   find(keys: readonly string[]): Entry | undefined {
-    return this.#driver.find(keys, this.#group);
+    return this.driver.find(keys, this.group);
   }
 
   put(keys: readonly string[], entry: Entry): void {
-    if (this.#epoch !== undefined) this.#driver.put(keys, entry, this.#group, this.#epoch);
+    if (this.#epoch !== undefined) this.driver.put(keys, entry, this.group, this.#epoch);
   }
 
   settled(keys: readonly string[]): Promise<void> | undefined {
-    return this.#driver.settled(keys, this.#group);
+    return this.driver.settled(keys, this.group);
   }
 
   #prefetch(keys: readonly string[]): Promise<void> | undefined {
-    const reading = this.#driver.prefetch(keys, this.#group);
+    const reading = this.driver.prefetch(keys, this.group);
     if (reading === undefined) this.#learnEpoch();
     return reading?.then(() => this.#learnEpoch());
   }
 
   /** The first look tells the epoch in which the work began: what is known before it may be old. */
   #learnEpoch(): void {
-    if (this.#hasRead || this.#group === undefined) return;
+    if (this.#hasRead || this.group === undefined) return;
     this.#hasRead = true;
-    this.#epoch = this.#driver.epochOf(this.#group);
+    this.#epoch = this.driver.epochOf(this.group);
   }
 }
 

@@ -56,27 +56,24 @@ interface Place {
 }
 
 class Sampler {
-  readonly #root: Schema;
-  readonly #wishes: Wishes;
-  readonly #optional: boolean;
   readonly #work = { left: MAX_WORK };
   #nodes = MAX_NODES;
 
-  constructor(root: Schema, wishes: Wishes, optional: boolean) {
-    this.#root = root;
-    this.#wishes = wishes;
-    this.#optional = optional;
-  }
+  constructor(
+    private readonly root: Schema,
+    private readonly wishes: Wishes,
+    private readonly optional: boolean,
+  ) {}
 
   fits(value: Json, schema: Schema): boolean {
-    return violation(value, schema, { root: this.#root, work: this.#work }) === undefined;
+    return violation(value, schema, { root: this.root, work: this.#work }) === undefined;
   }
 
   make(schema: Schema, place: Place): Json | undefined {
     if (schema === false || place.depth > MAX_DEPTH || this.#nodes-- <= 0) return undefined;
     const own: JsonObject = schema === true ? {} : schema;
     const known = [
-      ...(place.name === '' ? [] : this.#wishes(place.name, own, place.required)),
+      ...(place.name === '' ? [] : this.wishes(place.name, own, place.required)),
       ...('const' in own ? [own.const] : []),
       ...turned(listOf(own.enum), place.nth),
       ...(place.nth === 0 ? [own.default, ...listOf(own.examples)] : []),
@@ -87,7 +84,7 @@ class Sampler {
     const { $ref, allOf, anyOf, oneOf, ...rest } = own;
     const inner = { ...place, depth: place.depth + 1 };
     if (typeof $ref === 'string') {
-      const target = resolve($ref, this.#root);
+      const target = resolve($ref, this.root);
       return target && this.make(joined([target, without(own, '$ref')]), inner);
     }
     if (allOf !== undefined) {
@@ -157,8 +154,8 @@ class Sampler {
   }
 
   #wanted(name: string, schema: Schema, depth: number): boolean {
-    if (this.#optional && depth < 3) return true;
-    const wishes = typeof schema === 'boolean' ? [] : this.#wishes(name, schema, false);
+    if (this.optional && depth < 3) return true;
+    const wishes = typeof schema === 'boolean' ? [] : this.wishes(name, schema, false);
     return wishes.some((one) => this.fits(one, schema));
   }
 }

@@ -29,23 +29,21 @@ interface CooldownHint {
 }
 
 export class CooldownHints {
-  readonly #hints: Hints;
-  readonly #upstreams: () => Pick<UpstreamPool, 'named' | 'known'>;
   readonly #ids = new WeakMap<Key, string>();
   /** Ends of cooldowns that were taken note of. */
   readonly #seen = new Set<string>();
 
-  constructor(hints: Hints, upstreams: () => Pick<UpstreamPool, 'named' | 'known'>) {
-    this.#hints = hints;
-    this.#upstreams = upstreams;
-  }
+  constructor(
+    private readonly hints: Hints,
+    private readonly upstreams: () => Pick<UpstreamPool, 'named' | 'known'>,
+  ) {}
 
   /** Learns what cools down elsewhere, and how many replicas share the providers. */
   open(): void {
-    this.#hints.open({
+    this.hints.open({
       heard: (value, leftMs) => this.#heard(value, leftMs),
       counted: (replicas) => {
-        for (const upstream of this.#upstreams().known) upstream.shareAmong(replicas);
+        for (const upstream of this.upstreams().known) upstream.shareAmong(replicas);
       },
     });
   }
@@ -64,14 +62,14 @@ export class CooldownHints {
     };
     const ms = kind === 'ended' ? OVER_MS : cooldown.until - keys.now;
     const about = [hint.provider, hint.key ?? null, hint.model ?? null];
-    if (ms > 0) this.#hints.tell(digest(JSON.stringify(about)), ms, { ...hint });
+    if (ms > 0) this.hints.tell(digest(JSON.stringify(about)), ms, { ...hint });
   }
 
   #heard(value: unknown, leftMs: number): void {
     if (!isHint(value)) return;
     const { provider, key, model, reason, status, over } = value;
     if (over !== undefined && this.#knows(over)) return;
-    const keys = this.#upstreams().named(provider)?.keys;
+    const keys = this.upstreams().named(provider)?.keys;
     const isKey = key === undefined ? undefined : (one: Key) => this.#idOf(provider, one) === key;
     const cooldown = keys?.cooldownOf(isKey, model);
     if (keys === undefined || cooldown === undefined) return;

@@ -38,11 +38,9 @@ const STALE = Symbol('stale connection');
 /** A connection did not stand in time, its TLS included. */
 export class NotConnected extends Error {
   readonly code = 'ETIMEDOUT';
-  readonly ms: number;
 
-  constructor(ms: number) {
+  constructor(readonly ms: number) {
     super(`no connection within ${ms} ms`);
-    this.ms = ms;
   }
 }
 
@@ -74,7 +72,6 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   #goesOn = false;
   /** The body that follows, where it is read while it is sent. */
   #pump: RequestPump | undefined;
-  readonly #events: ConnectionEvents;
   #served = 0;
   readonly #since = performance.now();
   #parked = false;
@@ -82,14 +79,12 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   /** Settles `open`. */
   #opening: { resolve(): void; reject(thrown: unknown): void } | undefined;
   #abort: Abort | undefined;
-  readonly #tls: boolean;
-  readonly #verify: boolean;
 
-  private constructor(events: ConnectionEvents, tls: boolean, verify: boolean) {
-    this.#events = events;
-    this.#tls = tls;
-    this.#verify = verify;
-  }
+  private constructor(
+    private readonly events: ConnectionEvents,
+    private readonly tls: boolean,
+    private readonly verify: boolean,
+  ) {}
 
   /**
    * Connects; over TLS resolves only once the peer has proved who it is.
@@ -331,7 +326,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
     }
     socket.setKeepAlive(true, KEEP_ALIVE_MS);
     // Over TLS nothing is sent before the handshake has proved who is there.
-    if (!this.#tls) this.#opening?.resolve();
+    if (!this.tls) this.#opening?.resolve();
   }
 
   onHandshake(socket: Socket<Connection>, error: unknown): void {
@@ -339,7 +334,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       this.#opening?.reject(new OtherScheme('http'));
       return;
     }
-    if (this.#verify && (error !== null || !socket.authorized)) {
+    if (this.verify && (error !== null || !socket.authorized)) {
       this.#opening?.reject(error ?? new Error('The certificate could not be verified.'));
       return;
     }
@@ -383,7 +378,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       this.end();
       return;
     }
-    this.#events.idle(this);
+    this.events.idle(this);
   }
 
   /** It has been idle for a while: it no longer keeps the process alive, and closes later. */
@@ -413,7 +408,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
       if (error === undefined || error === null) reply.closed(stale ? STALE : reset());
       else reply.fail(stale ? STALE : error);
     }
-    this.#events.closed(this);
+    this.events.closed(this);
   }
 }
 
@@ -448,11 +443,9 @@ type Again = (() => Promise<UpstreamAnswer>) | undefined;
 /** A pending response. If the connection turns out to be stale, the request is sent again on another one. */
 class StaleRetry implements PendingResponse {
   readonly answer: Promise<UpstreamAnswer>;
-  readonly #again: Again;
   readonly #settle: PromiseWithResolvers<UpstreamAnswer>;
 
-  constructor(again: Again) {
-    this.#again = again;
+  constructor(private readonly again: Again) {
     this.#settle = Promise.withResolvers();
     this.answer = this.#settle.promise;
   }
@@ -463,7 +456,7 @@ class StaleRetry implements PendingResponse {
 
   reject(thrown: unknown): void {
     if (thrown !== STALE) this.#settle.reject(thrown);
-    else this.#settle.resolve(this.#again?.() ?? Promise.reject(reset()));
+    else this.#settle.resolve(this.again?.() ?? Promise.reject(reset()));
   }
 }
 

@@ -6,11 +6,9 @@ import { connect as connectTls } from 'node:tls';
 /** The port speaks HTTP without TLS where TLS was expected, or the other way round. */
 export class OtherScheme extends Error {
   readonly code = 'EPROTO';
-  readonly speaks: 'http' | 'https';
 
-  constructor(speaks: 'http' | 'https') {
+  constructor(readonly speaks: 'http' | 'https') {
     super(`the port speaks ${speaks}`);
-    this.speaks = speaks;
   }
 }
 

@@ -15,15 +15,13 @@ const LINE_END = Buffer.from('\r\n');
 const LAST_CHUNK = Buffer.from('0\r\n\r\n');
 
 export class RequestPump {
-  readonly #stream: RequestStream;
-  readonly #connection: PumpedConnection;
   #state: 'idle' | 'reading' | 'over' | 'stopped' = 'idle';
   #sent = 0;
 
-  constructor(stream: RequestStream, connection: PumpedConnection) {
-    this.#stream = stream;
-    this.#connection = connection;
-  }
+  constructor(
+    private readonly stream: RequestStream,
+    private readonly connection: PumpedConnection,
+  ) {}
 
   /** All of the body has been given to the connection. */
   get over(): boolean {
@@ -39,7 +37,7 @@ export class RequestPump {
   next(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'reading';
-    this.#stream.read().then(
+    this.stream.read().then(
       (piece) => this.#push(piece),
       (thrown) => this.#fail(thrown),
     );
@@ -47,7 +45,7 @@ export class RequestPump {
 
   #push(piece: Uint8Array | undefined): void {
     if (this.#state !== 'reading') return;
-    const { length } = this.#stream;
+    const { length } = this.stream;
     this.#sent += piece?.length ?? 0;
     const wrong = piece === undefined ? this.#sent !== length : this.#sent > (length ?? this.#sent);
     if (length !== undefined && wrong) {
@@ -56,19 +54,19 @@ export class RequestPump {
     }
     this.#state = piece === undefined ? 'over' : 'idle';
     if (piece === undefined) {
-      if (length === undefined) this.#connection.send([LAST_CHUNK]);
+      if (length === undefined) this.connection.send([LAST_CHUNK]);
       return;
     }
-    if (length !== undefined) this.#connection.send([piece]);
+    if (length !== undefined) this.connection.send([piece]);
     else {
       const size = Buffer.from(`${piece.length.toString(16)}\r\n`, 'latin1');
-      this.#connection.send([size, piece, LINE_END]);
+      this.connection.send([size, piece, LINE_END]);
     }
   }
 
   #fail(thrown: unknown): void {
     if (this.#state !== 'reading') return;
     this.#state = 'stopped';
-    this.#connection.fail(thrown);
+    this.connection.fail(thrown);
   }
 }

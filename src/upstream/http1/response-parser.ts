@@ -72,7 +72,6 @@ export class ResponseParser {
   #partialBytes = 0;
   /** Of all heads so far. */
   #headBytes = 0;
-  readonly #limits: HeadLimits;
   /** Bytes of the body, or of the chunk under way, that are still to come. */
   #left = 0;
   #digits = 0;
@@ -80,9 +79,7 @@ export class ResponseParser {
   #lineBytes = 0;
   #reusable = true;
 
-  constructor(limits: HeadLimits = USUAL_LIMITS) {
-    this.#limits = limits;
-  }
+  constructor(private readonly limits: HeadLimits = USUAL_LIMITS) {}
 
   /** The answer is complete. */
   get done(): boolean {
@@ -196,7 +193,7 @@ export class ResponseParser {
       bare = input.subarray(searched, end < 0 ? input.length : end + 1).indexOf(BARE_END_OF_HEAD);
     const stop = bare >= 0 ? searched + bare : end < 0 ? input.length : end;
     this.#headBytes += stop - from - known;
-    const { headerBytes } = this.#limits;
+    const { headerBytes } = this.limits;
     if (this.#headBytes > headerBytes) {
       throw new MalformedReply(`more than ${headerBytes} bytes of headers (limits.header_bytes)`);
     }
@@ -216,7 +213,7 @@ export class ResponseParser {
   #take(text: string): void {
     const { status, http10 } = statusOf(text);
     const framing: Framing = { length: undefined, coding: undefined, connection: undefined };
-    const headers = headersOf(text, framing, this.#limits.headers);
+    const headers = headersOf(text, framing, this.limits.headers);
     if (status === 101) throw new MalformedReply('an unrequested switch of protocols');
     if (status < 200) return;
     this.head = { status, headers: soundLength(headers, framing) };
@@ -301,7 +298,7 @@ export class ResponseParser {
         this.#lineBytes = 0;
       } else {
         if (byte !== CR) this.#lineBytes++;
-        if (++this.#headBytes > this.#limits.headerBytes) {
+        if (++this.#headBytes > this.limits.headerBytes) {
           throw new MalformedReply('endless trailers (limits.header_bytes)');
         }
       }

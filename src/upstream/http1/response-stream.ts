@@ -53,7 +53,6 @@ export class ResponseStream implements ResponseBody {
   /** What `#chunks` hold. */
   #held = 0;
   #over = false;
-  readonly #line: ConnectionControl;
   #chunks: Uint8Array[] = [];
   /** The first of them that has not been given out. */
   #at = 0;
@@ -62,9 +61,12 @@ export class ResponseStream implements ResponseBody {
   #flow: PipeCompletion | undefined;
   #more: { resolve(batch: Batch | undefined): void; reject(thrown: unknown): void } | undefined;
 
-  constructor(line: ConnectionControl, head: PendingResponse, limits?: HeadLimits) {
+  constructor(
+    private readonly line: ConnectionControl,
+    head: PendingResponse,
+    limits?: HeadLimits,
+  ) {
     this.parser = new ResponseParser(limits);
-    this.#line = line;
     this.#head = head;
   }
 
@@ -100,7 +102,7 @@ export class ResponseStream implements ResponseBody {
     else if (this.#more !== undefined) this.#wake();
     else if (this.#held > HIGH_WATER_BYTES && !this.#over && !this.#paused) {
       this.#paused = true;
-      this.#line.pause();
+      this.line.pause();
     }
   }
 
@@ -165,7 +167,7 @@ export class ResponseStream implements ResponseBody {
   #unpause(): void {
     if (!this.#paused) return;
     this.#paused = false;
-    this.#line.resume();
+    this.line.resume();
   }
 
   #wake(): void {
@@ -217,6 +219,6 @@ export class ResponseStream implements ResponseBody {
   }
 
   cancel(): void {
-    if (!this.#over) this.#line.drop();
+    if (!this.#over) this.line.drop();
   }
 }

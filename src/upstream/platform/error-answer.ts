@@ -114,21 +114,18 @@ export function errorAnswer(answer: UpstreamAnswer): UpstreamAnswer {
 
 /** A small body that is changed as a whole. */
 export class MappedBody implements ResponseBody {
-  readonly #body: ResponseBody;
-  readonly #most: number;
-  readonly #map: (bytes: Uint8Array) => Uint8Array;
   #done = false;
 
-  constructor(body: ResponseBody, most: number, map: (bytes: Uint8Array) => Uint8Array) {
-    this.#body = body;
-    this.#most = most;
-    this.#map = map;
-  }
+  constructor(
+    private readonly body: ResponseBody,
+    private readonly most: number,
+    private readonly map: (bytes: Uint8Array) => Uint8Array,
+  ) {}
 
   async read(): Promise<readonly Uint8Array[] | undefined> {
     if (this.#done) return undefined;
     this.#done = true;
-    return [this.#map(await collect(this.#body, this.#most))];
+    return [this.map(await collect(this.body, this.most))];
   }
 
   async pipe(sink: ChunkSink): Promise<void> {
@@ -140,10 +137,10 @@ export class MappedBody implements ResponseBody {
   }
 
   takeActivity(): boolean {
-    return this.#body.takeActivity();
+    return this.body.takeActivity();
   }
 
   cancel(): void {
-    this.#body.cancel();
+    this.body.cancel();
   }
 }

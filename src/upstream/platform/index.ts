@@ -25,12 +25,9 @@ export function platformOf(config: ProviderConfig, transport: Transport): Platfo
 }
 
 class LazyPlatform implements Platform {
-  readonly #load: () => Promise<Platform>;
   #loading: Promise<Platform> | undefined;
 
-  constructor(load: () => Promise<Platform>) {
-    this.#load = load;
-  }
+  constructor(private readonly load: () => Promise<Platform>) {}
 
   async send(request: PlatformRequest): Promise<UpstreamAnswer> {
     return (await this.#loaded()).send(request);
@@ -41,7 +38,7 @@ class LazyPlatform implements Platform {
   }
 
   #loaded(): Promise<Platform> {
-    this.#loading ??= this.#load();
+    this.#loading ??= this.load();
     return this.#loading;
   }
 }

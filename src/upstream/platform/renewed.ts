@@ -32,22 +32,20 @@ const MARGIN_MS = 10_000;
 const PAUSE_MS = 15_000;
 
 export class Renewed<T> {
-  readonly #fetch: () => Promise<Lease<T>>;
-  readonly #now: () => number;
   #lease: Lease<T> | undefined;
   #renewAt = Number.POSITIVE_INFINITY;
   #fetching: Promise<T> | undefined;
 
   /** @param now milliseconds since 1970 */
-  constructor(fetch: () => Promise<Lease<T>>, now: () => number = Date.now) {
-    this.#fetch = fetch;
-    this.#now = now;
-  }
+  constructor(
+    private readonly fetch: () => Promise<Lease<T>>,
+    private readonly now: () => number = Date.now,
+  ) {}
 
   /** Credentials that hold for a request that sets out now. Rejects as `fetch` does, where there are none. */
   get(): T | Promise<T> {
     const lease = this.#lease;
-    const now = this.#now();
+    const now = this.now();
     if (lease === undefined) return this.#renew();
     const { value, until = Number.POSITIVE_INFINITY } = lease;
     if (until - now > MARGIN_MS) {
@@ -56,7 +54,7 @@ export class Renewed<T> {
       return value;
     }
     return this.#renew().catch((thrown: unknown) => {
-      if (until > this.#now()) return value;
+      if (until > this.now()) return value;
       throw thrown;
     });
   }
@@ -67,7 +65,7 @@ export class Renewed<T> {
   }
 
   #renew(): Promise<T> {
-    this.#fetching ??= this.#fetch()
+    this.#fetching ??= this.fetch()
       .then(
         (lease) => {
           this.#lease = lease;
@@ -75,7 +73,7 @@ export class Renewed<T> {
           return lease.value;
         },
         (thrown: unknown) => {
-          this.#renewAt = this.#now() + PAUSE_MS;
+          this.#renewAt = this.now() + PAUSE_MS;
           throw thrown;
         },
       )
@@ -87,6 +85,6 @@ export class Renewed<T> {
 
   #renewalOf({ until }: Lease<T>): number {
     if (until === undefined) return Number.POSITIVE_INFINITY;
-    return until - Math.min(AHEAD_MS, (until - this.#now()) * AHEAD_PART);
+    return until - Math.min(AHEAD_MS, (until - this.now()) * AHEAD_PART);
   }
 }

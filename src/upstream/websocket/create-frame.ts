@@ -22,48 +22,46 @@ const PREVIOUS = 'previous_response_id';
 
 /** The request, for as many frames as it takes. */
 export class CreateRequest {
-  /** Name and member as text, `"model":"m"`, in their order. */
-  readonly #members: readonly (readonly [string, string])[];
-  readonly #input: string | undefined;
   #items: readonly Json[] | undefined;
 
-  constructor(members: readonly (readonly [string, string])[], input: string | undefined) {
-    this.#members = members;
-    this.#input = input;
-  }
+  constructor(
+    /** Name and member as text, `"model":"m"`, in their order. */
+    private readonly members: readonly (readonly [string, string])[],
+    private readonly input: string | undefined,
+  ) {}
 
   /** With this `x-codex-turn-state`, where there is one. */
   inTurn(state: string | null): CreateRequest {
     if (state === null) return this;
-    const before = this.#members.find(([name]) => name === METADATA)?.[1];
+    const before = this.members.find(([name]) => name === METADATA)?.[1];
     const text = putTurnState(before?.slice(before.indexOf(':') + 1), state);
-    const others = this.#members.filter(([name]) => name !== METADATA);
-    return new CreateRequest([...others, [METADATA, `"${METADATA}":${text}`]], this.#input);
+    const others = this.members.filter(([name]) => name !== METADATA);
+    return new CreateRequest([...others, [METADATA, `"${METADATA}":${text}`]], this.input);
   }
 
   /** All that was asked. */
   whole(): string {
-    return frame(this.#members.map(([, text]) => text));
+    return frame(this.members.map(([, text]) => text));
   }
 
   /** Only what comes behind the first items, which a response that the vendor knows stands for. */
   behind(count: number, id: string): string {
-    const own = this.#members.filter(([name]) => name !== 'input').map(([, text]) => text);
+    const own = this.members.filter(([name]) => name !== 'input').map(([, text]) => text);
     const items = JSON.stringify(this.items.slice(count));
     return frame([...own, `"${PREVIOUS}":${JSON.stringify(id)}`, `"input":${items}`]);
   }
 
   /** What must be the same for one request to continue the other; undefined where it says itself what it continues. */
   get settings(): string | undefined {
-    if (this.#members.some(([name]) => name === PREVIOUS)) return undefined;
-    const same = this.#members.filter(([name]) => !MAY_DIFFER.has(name));
+    if (this.members.some(([name]) => name === PREVIOUS)) return undefined;
+    const same = this.members.filter(([name]) => !MAY_DIFFER.has(name));
     return same.map(([, text]) => text).join(',');
   }
 
   /** The items of the input; none where it is a text. */
   get items(): readonly Json[] {
     if (this.#items === undefined) {
-      const value = this.#input === undefined ? undefined : tryParse(this.#input);
+      const value = this.input === undefined ? undefined : tryParse(this.input);
       this.#items = Array.isArray(value) ? value : [];
     }
     return this.#items;
@@ -103,16 +101,12 @@ function requestIn(
 
 /** What a vendor knows of the last response on a connection: it may be continued there, stored or not. */
 export class LastResponse {
-  readonly id: string;
-  readonly #settings: string;
-  /** Of each item up to and including the answer. */
-  readonly #digests: readonly string[];
-
-  private constructor(id: string, settings: string, digests: readonly string[]) {
-    this.id = id;
-    this.#settings = settings;
-    this.#digests = digests;
-  }
+  private constructor(
+    readonly id: string,
+    private readonly settings: string,
+    /** Of each item up to and including the answer. */
+    private readonly digests: readonly string[],
+  ) {}
 
   /** Undefined for a response that cannot be continued. */
   static of(request: CreateRequest, response: JsonObject): LastResponse | undefined {
@@ -126,9 +120,9 @@ export class LastResponse {
 
   /** The frame that says only what is new; undefined if the request does not continue this response. */
   continuedBy(request: CreateRequest): string | undefined {
-    const known = this.#digests.length;
-    if (request.settings !== this.#settings || request.items.length <= known) return undefined;
-    const same = this.#digests.every((one, i) => one === digest(request.items[i]!));
+    const known = this.digests.length;
+    if (request.settings !== this.settings || request.items.length <= known) return undefined;
+    const same = this.digests.every((one, i) => one === digest(request.items[i]!));
     return same ? request.behind(known, this.id) : undefined;
   }
 }

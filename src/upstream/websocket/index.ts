@@ -54,17 +54,14 @@ export function socketTransport(options: SocketTransportOptions): Transport {
 }
 
 class SocketTransport {
-  readonly #options: SocketTransportOptions;
   /** By the client's key, URL and headers. */
   readonly #idle = new Map<string, VendorSocket[]>();
   #without = Number.NEGATIVE_INFINITY;
 
-  constructor(options: SocketTransportOptions) {
-    this.#options = options;
-  }
+  constructor(private readonly options: SocketTransportOptions) {}
 
   readonly send: Transport = async (request) => {
-    const { http } = this.#options;
+    const { http } = this.options;
     const { url, method } = request;
     const body = method === 'POST' && /\/responses(?:\?|$)/.test(url) && wholeBody(request);
     if (!body) return http(request);
@@ -94,7 +91,7 @@ class SocketTransport {
     const betas = headers.get(BETA);
     headers.set(BETA, betas === null ? SOCKET_BETA : `${betas}, ${SOCKET_BETA}`);
     const socketUrl = url.replace(/^http/i, 'ws');
-    const { proxy, tls, connectMs, mostBytes } = this.#options;
+    const { proxy, tls, connectMs, mostBytes } = this.options;
     return {
       key: `${owner ?? ''}\n${socketUrl}\n${headers.lines(new Set())}`,
       place: async (): Promise<SocketPlace> => ({

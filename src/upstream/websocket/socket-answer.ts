@@ -106,8 +106,6 @@ export const streamAnswer = (body: FrameBody): UpstreamAnswer => ({
 
 /** A body of the chunks that are pushed into it. */
 export class FrameBody implements ResponseBody {
-  readonly #most: number;
-  readonly #onCancel: () => void;
   #chunks: Uint8Array[] = [];
   #size = 0;
   #over = false;
@@ -117,19 +115,19 @@ export class FrameBody implements ResponseBody {
   #wake: (() => void) | undefined;
 
   /** @param most bytes that wait for a slow reader; beyond them the answer is broken off */
-  constructor(most: number, onCancel: () => void) {
-    this.#most = most;
-    this.#onCancel = onCancel;
-  }
+  constructor(
+    private readonly most: number,
+    private readonly onCancel: () => void,
+  ) {}
 
   push(chunk: Uint8Array): void {
     if (this.#over) return;
     this.#chunks.push(chunk);
     this.#size += chunk.length;
     this.#active = true;
-    if (this.#size > this.#most) {
+    if (this.#size > this.most) {
       this.fail(new Error('the answer on the WebSocket came faster than it could be read'));
-      this.#onCancel();
+      this.onCancel();
     }
     this.#wake?.();
   }
@@ -185,6 +183,6 @@ export class FrameBody implements ResponseBody {
     if (this.#over) return;
     this.#chunks = [];
     this.end();
-    this.#onCancel();
+    this.onCancel();
   }
 }

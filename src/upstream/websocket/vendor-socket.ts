@@ -48,8 +48,6 @@ export class VendorSocket implements AbortListener {
   /** Milliseconds, of `performance.now()`. */
   readonly since = performance.now();
   readonly #socket: WebSocket;
-  readonly #place: SocketPlace;
-  readonly #onFree: (socket: VendorSocket) => void;
   #waiting: Waiting | undefined;
   /** Aborts the current request. */
   #abort: Abort | undefined;
@@ -62,10 +60,11 @@ export class VendorSocket implements AbortListener {
   #closed = false;
 
   /** @param onFree called after each response; the socket is closed by then, or can be used again */
-  constructor(place: SocketPlace, onFree: (socket: VendorSocket) => void) {
+  constructor(
+    private readonly place: SocketPlace,
+    private readonly onFree: (socket: VendorSocket) => void,
+  ) {
     const { url, headers, proxy, tls, connectMs } = place;
-    this.#place = place;
-    this.#onFree = onFree;
     const socket = new WebSocket(url, {
       headers: headers.record(),
       // A small frame could unfold to any size.
@@ -173,7 +172,7 @@ export class VendorSocket implements AbortListener {
       this.#free();
       return;
     }
-    const body = new FrameBody(this.#place.mostBytes, () => {
+    const body = new FrameBody(this.place.mostBytes, () => {
       this.close();
       this.#free();
     });
@@ -203,7 +202,7 @@ export class VendorSocket implements AbortListener {
     body?.end();
     this.#abort?.unlisten(this);
     this.#abort = undefined;
-    this.#onFree(this);
+    this.onFree(this);
   }
 
   #lost(code: number): void {

@@ -52,7 +52,8 @@ export class CallRun {
 
   constructor(
     /** The mask's state before the run, in case the run turns out to be text. */
-    readonly mask: CodeMask /** The reply begins with it. */,
+    readonly mask: CodeMask,
+    /** The reply begins with it. */
     private readonly first: boolean,
   ) {}
 

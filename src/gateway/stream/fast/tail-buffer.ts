@@ -40,7 +40,6 @@ export class TailBuffer {
   #f: Uint8Array | undefined;
   #g: Uint8Array | undefined;
   #h: Uint8Array | undefined;
-  readonly #marks: readonly Buffer[];
   /** As much of an end as a mark may begin in. */
   #overlap = 0;
   #ring: Buffer | undefined;
@@ -62,8 +61,7 @@ export class TailBuffer {
   /** What those hold. */
   #afterBytes = 0;
 
-  constructor(marks: readonly Buffer[]) {
-    this.#marks = marks;
+  constructor(private readonly marks: readonly Buffer[]) {
     this.#looks = marks.length > 0;
     this.#paced = !this.#looks;
     for (const { length } of marks) this.#overlap = Math.max(this.#overlap, length - 1);
@@ -184,10 +182,10 @@ export class TailBuffer {
   }
 
   #holdsMark(chunk: Uint8Array): boolean {
-    if (containsAny(asBuffer(chunk), this.#marks)) return true;
+    if (containsAny(asBuffer(chunk), this.marks)) return true;
     if (this.#held.length === 0) return false;
     const seam = Buffer.concat([this.#end(), chunk.subarray(0, this.#overlap)]);
-    return containsAny(seam, this.#marks);
+    return containsAny(seam, this.marks);
   }
 
   /** As much of the end as a mark may begin in. */

@@ -17,11 +17,6 @@ const encoder = new TextEncoder();
  * and taken by {@link taken}. Does no I/O, keeps no chunk.
  */
 export class TemplateMatcher {
-  /** The form of incoming frames; only a chunk that is one whole frame is compared. */
-  readonly from: TextTemplate;
-  /** The form of outgoing frames; undefined: the chunk itself goes out. */
-  readonly to: TextTemplate | undefined;
-  readonly watched: string;
   readonly #plain: Uint8Array;
   /** Head and foot of incoming frames, and the text behind them: one buffer, since each one costs a cache miss. */
   readonly #bytes: Uint8Array;
@@ -33,10 +28,13 @@ export class TemplateMatcher {
   readonly #outFoot: Uint8Array;
 
   /** @param watched characters that the text must not have */
-  constructor(from: TextTemplate, to: TextTemplate | undefined, watched: string) {
-    this.from = from;
-    this.to = to;
-    this.watched = watched;
+  constructor(
+    /** The form of incoming frames; only a chunk that is one whole frame is compared. */
+    readonly from: TextTemplate,
+    /** The form of outgoing frames; undefined: the chunk itself goes out. */
+    readonly to: TextTemplate | undefined,
+    readonly watched: string,
+  ) {
     this.#plain = plainBytes(watched);
     const head = encoder.encode(from.head);
     const foot = encoder.encode(from.foot);

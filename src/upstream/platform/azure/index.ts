@@ -10,11 +10,13 @@ import { noted, Renewed } from '../renewed.ts';
 import { type EntraToken, fetchEntraToken } from './token.ts';
 
 export class Azure implements Platform {
-  readonly #transport: Transport;
   readonly #tokens: Renewed<EntraToken>;
 
-  constructor(config: ProviderConfig, { scope, identity }: AzureConfig, transport: Transport) {
-    this.#transport = transport;
+  constructor(
+    config: ProviderConfig,
+    { scope, identity }: AzureConfig,
+    private readonly transport: Transport,
+  ) {
     this.#tokens = new Renewed(
       noted(
         config.name,
@@ -31,7 +33,7 @@ export class Azure implements Platform {
   send({ request, onSend }: PlatformRequest): Promise<UpstreamAnswer> {
     return sendWithToken(this.#tokens, request, (headers) => {
       onSend?.(request.url, withMore(headers, request.ownHeaders));
-      return this.#transport({ ...request, headers });
+      return this.transport({ ...request, headers });
     });
   }
 }

@@ -143,16 +143,13 @@ async function machineToken(
 
 /** Sends the library's requests as the provider's own go, and knows how the last one ended. */
 class Network implements INetworkModule {
-  readonly #transport: Transport;
   host = '';
   status: number | undefined;
   isUnreachable = false;
   /** What was sent to prove who asks. */
   readonly proofs: string[] = [];
 
-  constructor(transport: Transport) {
-    this.#transport = transport;
-  }
+  constructor(private readonly transport: Transport) {}
 
   sendGetRequestAsync<T>(url: string, options?: NetworkRequestOptions) {
     return this.#send<T>('GET', url, options);
@@ -173,8 +170,8 @@ class Network implements INetworkModule {
     try {
       // The address of a machine's identity is the machine's own.
       const answer = url.startsWith('https:')
-        ? await tokenRequest(this.#transport, { url, method, headers, body })
-        : await local(this.#transport, url, method, headers, body);
+        ? await tokenRequest(this.transport, { url, method, headers, body })
+        : await local(this.transport, url, method, headers, body);
       this.status = answer.status;
       const text = new TextDecoder().decode(answer.bytes);
       return {

@@ -29,14 +29,11 @@ class BrokenEventStream extends Error {
 
 /** Splits chunks into messages, whose checksums hold. Linear in the bytes, however small the chunks are. */
 export class MessageReader {
-  readonly #mostBytes: number;
   #pieces = new Pieces();
   #wanted = PRELUDE;
 
   /** @param mostBytes that a message may have */
-  constructor(mostBytes: number) {
-    this.#mostBytes = mostBytes;
-  }
+  constructor(private readonly mostBytes: number) {}
 
   /** The messages that this chunk completes. @throws BrokenEventStream */
   push(chunk: Uint8Array): readonly EventStreamMessage[] {
@@ -74,7 +71,7 @@ export class MessageReader {
       throw new BrokenEventStream('the checksum of a prelude is wrong');
     }
     const length = view.getUint32(0);
-    if (length < MIN || length > this.#mostBytes) {
+    if (length < MIN || length > this.mostBytes) {
       throw new BrokenEventStream(`a message of ${length} bytes (limits.frame_bytes)`);
     }
     return length;
@@ -139,19 +136,20 @@ function typeIn(event: Json | undefined): string | undefined {
 
 /** The body of a streamed answer as server-sent events. */
 export class EventStreamBody implements ResponseBody {
-  readonly #body: ResponseBody;
   readonly #reader: MessageReader;
   #over = false;
   #slow = false;
 
-  constructor(body: ResponseBody, mostBytes: number) {
-    this.#body = body;
+  constructor(
+    private readonly body: ResponseBody,
+    mostBytes: number,
+  ) {
     this.#reader = new MessageReader(mostBytes);
   }
 
   read(): readonly Uint8Array[] | undefined | Promise<readonly Uint8Array[] | undefined> {
     if (this.#over) return undefined;
-    const chunks = this.#body.read();
+    const chunks = this.body.read();
     return chunks instanceof Promise
       ? chunks.then((came) => this.#converted(came))
       : this.#converted(chunks);
@@ -192,12 +190,12 @@ export class EventStreamBody implements ResponseBody {
   }
 
   takeActivity(): boolean {
-    return this.#body.takeActivity() || this.#slow;
+    return this.body.takeActivity() || this.#slow;
   }
 
   cancel(): void {
     if (this.#over) return;
     this.#over = true;
-    this.#body.cancel();
+    this.body.cancel();
   }
 }

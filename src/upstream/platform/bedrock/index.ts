@@ -34,15 +34,17 @@ const REFUSED_DATE = 'InvalidSignatureException';
 const SKEW_MS = 4 * 60_000;
 
 export class Bedrock implements Platform {
-  readonly #transport: Transport;
   readonly #region: string;
   readonly #frameBytes: number;
   readonly #identities: Renewed<AwsIdentity>;
   /** Of AWS' clock over this machine's, in milliseconds. */
   #skewMs = 0;
 
-  constructor(config: ProviderConfig, platform: BedrockConfig, transport: Transport) {
-    this.#transport = transport;
+  constructor(
+    config: ProviderConfig,
+    platform: BedrockConfig,
+    private readonly transport: Transport,
+  ) {
     this.#region = platform.region;
     this.#frameBytes = config.answers.frameBytes;
     this.#identities = new Renewed(
@@ -108,7 +110,7 @@ export class Bedrock implements Platform {
     headers: ReadonlyHeaders,
   ): Promise<UpstreamAnswer> {
     onSend?.(request.url, withMore(headers, request.ownHeaders));
-    const answer = await this.#transport({ ...request, headers });
+    const answer = await this.transport({ ...request, headers });
     if (answer.status >= 400) return errorAnswer(answer);
     const type = answer.headers.get('content-type') ?? '';
     if (!type.includes(EVENT_STREAM)) return answer;

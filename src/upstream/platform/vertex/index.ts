@@ -25,12 +25,14 @@ const NONE: ReadonlySet<string> = new Set();
 const utf8 = new TextDecoder();
 
 export class Vertex implements Platform {
-  readonly #transport: Transport;
   readonly #isClaude: boolean;
   readonly #tokens: Renewed<GoogleToken>;
 
-  constructor(config: ProviderConfig, platform: VertexConfig, transport: Transport) {
-    this.#transport = transport;
+  constructor(
+    config: ProviderConfig,
+    platform: VertexConfig,
+    private readonly transport: Transport,
+  ) {
     this.#isClaude = config.protocol === 'anthropic-messages';
     this.#tokens = new Renewed(
       noted(
@@ -62,7 +64,7 @@ export class Vertex implements Platform {
     headers: ReadonlyHeaders,
   ): Promise<UpstreamAnswer> {
     onSend?.(request.url, withMore(headers, request.ownHeaders));
-    const answer = await this.#transport({ ...request, headers });
+    const answer = await this.transport({ ...request, headers });
     return this.#isClaude && answer.status >= 400 ? errorAnswer(answer) : answer;
   }
 }
