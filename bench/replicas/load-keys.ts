@@ -54,7 +54,9 @@ try {
     keys.follow();
     const took = await loaded.promise;
     const { user, system } = process.cpuUsage(cpu);
-    const found = keys.find(new Bun.CryptoHasher('sha256').update(`key${KEYS}`).digest('hex'));
+    const found = keys.loaded.find(
+      new Bun.CryptoHasher('sha256').update(`key${KEYS}`).digest('hex'),
+    );
     if (found === undefined) throw new Error('the last key is not there');
     console.log(
       `${keys.report.keys} keys in ${Math.round(took)} ms (goal 1000), CPU ${Math.round((user + system) / 1000)} ms`,

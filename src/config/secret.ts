@@ -9,14 +9,13 @@ const digest = (text: string) => createHash('sha256').update(text).digest();
 
 /** Wraps a credential. Only {@link Secret.reveal} returns it; call that where the bytes are sent. */
 export class Secret {
+  readonly #value: string;
   /** The reference in the file that it came from; '' when it stands in the file itself. */
   readonly #origin: string;
   #label: string | undefined;
 
-  constructor(
-    private readonly value: string,
-    origin = '',
-  ) {
+  constructor(value: string, origin = '') {
+    this.#value = value;
     this.#origin = origin;
   }
 
@@ -27,17 +26,17 @@ export class Secret {
 
   /** The credential itself. */
   reveal(): string {
-    return this.value;
+    return this.#value;
   }
 
   /** Whether the credential is this text, in a time that does not depend on where they differ. */
   equals(candidate: string): boolean {
-    return timingSafeEqual(digest(this.value), digest(candidate));
+    return timingSafeEqual(digest(this.#value), digest(candidate));
   }
 
   /** A short name for logs and metrics that identifies a key without revealing it: `key-` + 6 hex digits. */
   get label(): string {
-    this.#label ??= `key-${digest(this.value).toString('hex').slice(0, 6)}`;
+    this.#label ??= `key-${digest(this.#value).toString('hex').slice(0, 6)}`;
     return this.#label;
   }
 

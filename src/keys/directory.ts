@@ -72,7 +72,7 @@ export class KeyDirectory {
     }
     const runTime = this.runTime;
     if (runTime === undefined) return 'unknown';
-    const known = runTime.find(hex);
+    const known = runTime.loaded.find(hex);
     if (known !== undefined) return this.#judged(known, digest, now);
     // The checksum keeps what is no key of ours from the store.
     if (!isKeyText(presented)) return 'unknown';
@@ -99,7 +99,7 @@ export class KeyDirectory {
 
   /** The principals of the keys made at run time that were not revoked. */
   *runTimePrincipals(): Iterable<Principal> {
-    for (const key of this.runTime?.all ?? []) {
+    for (const key of this.runTime?.loaded.all ?? []) {
       if (key.record.revoked === undefined) yield this.#principalOf(key);
     }
   }

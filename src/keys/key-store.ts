@@ -136,11 +136,7 @@ export class KeyStore {
   async #since(from: Position, head: Position): Promise<Omit<News, 'whole'>> {
     const keys: KeyChange[] = [];
     for (let { seq } = from; ; ) {
-      const rows = await this.database.query<KeyRow>(
-        `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE change > $1 ORDER BY change LIMIT $2`,
-        [seq, PAGE],
-        LOAD_MS,
-      );
+      const rows = await this.#rows('change > $1 ORDER BY change LIMIT $2', [seq, PAGE]);
       for (const row of rows) keys.push(changeOf(row));
       seq = rows.at(-1)?.change ?? seq;
       if (rows.length === PAGE) continue;
@@ -159,6 +155,11 @@ export class KeyStore {
     return keyIn(this.database, id);
   }
 
+  #rows(where: string, values: readonly SqlValue[]): Promise<readonly KeyRow[]> {
+    const sql = `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE ${where}`;
+    return this.database.query(sql, values, LOAD_MS);
+  }
+
   async count(): Promise<number> {
     const [row] = await this.database.query<{ count: number }>(
       'SELECT count(*) AS count FROM hopgate.keys',
@@ -170,22 +171,14 @@ export class KeyStore {
 
   /** Keys behind this id, in the order of ids. */
   async page(after: string, limit: number): Promise<readonly KeyChange[]> {
-    const rows = await this.database.query<KeyRow>(
-      `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE id > $1 ORDER BY id LIMIT $2`,
-      [after, limit],
-      LOAD_MS,
-    );
+    const rows = await this.#rows('id > $1 ORDER BY id LIMIT $2', [after, limit]);
     return rows.map(changeOf);
   }
 
   /** Those of these keys that are there, in any order. */
   async many(ids: readonly string[]): Promise<readonly KeyChange[]> {
     if (ids.length === 0) return [];
-    const rows = await this.database.query<KeyRow>(
-      `SELECT ${KEY_COLUMNS} FROM hopgate.keys WHERE id IN (${placeholders(ids.length)})`,
-      ids,
-      LOAD_MS,
-    );
+    const rows = await this.#rows(`id IN (${placeholders(ids.length)})`, ids);
     return rows.map(changeOf);
   }
 

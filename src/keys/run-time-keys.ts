@@ -129,7 +129,8 @@ export interface KeysReport {
 
 /** Keys in memory stay valid while the store cannot be read. */
 export class RunTimeKeys {
-  readonly #keys = new LoadedKeys();
+  /** Those in memory. */
+  readonly loaded = new LoadedKeys();
   #position: Position = BEGINNING;
   #source: KeysReport['source'] = 'none';
   /** Of {@link KeysReport.as_of}, in milliseconds since 1970. */
@@ -170,7 +171,7 @@ export class RunTimeKeys {
   get report(): KeysReport {
     return {
       source: this.#source,
-      keys: this.#keys.size,
+      keys: this.loaded.size,
       entry: this.#position.seq,
       ...(this.#time !== undefined && { as_of: new Date(this.#time).toISOString() }),
     };
@@ -185,29 +186,15 @@ export class RunTimeKeys {
     void this.refresh();
   }
 
-  /** @param digest SHA-256 in hex */
-  find(digest: string): LoadedSecret | undefined {
-    return this.#keys.find(digest);
-  }
-
-  /** The same after a look at the store, which another process may have changed a moment ago. Never rejects. */
+  /** {@link LoadedKeys.find} after a look at the store, which another process may have changed a moment ago. Never rejects. */
   async findAnew(digest: string): Promise<LoadedSecret | undefined> {
     // The first request may come before anything was read.
     this.follow();
-    const known = this.#keys.find(digest);
+    const known = this.loaded.find(digest);
     if (known !== undefined) return known;
     this.#waiting ??= this.#look();
     await this.#waiting;
-    return this.#keys.find(digest);
-  }
-
-  byId(id: string): KeyChange | undefined {
-    return this.#keys.byId(id);
-  }
-
-  /** All that are in memory, revoked ones too. */
-  get all(): Iterable<KeyChange> {
-    return this.#keys.all;
+    return this.loaded.find(digest);
   }
 
   /** This process has changed the store. Resolves when the change is in force here. */
@@ -266,8 +253,8 @@ export class RunTimeKeys {
       this.#warned.delete('keys');
       this.#time = Date.now();
       if (news !== undefined) {
-        if (news.whole) this.#keys.clear();
-        this.#keys.take(news.keys);
+        if (news.whole) this.loaded.clear();
+        this.loaded.take(news.keys);
         this.#position = news.position;
         this.#saving = this.#saving.then(() => this.#save(news));
       }
@@ -281,7 +268,7 @@ export class RunTimeKeys {
 
   #isAway(thrown: unknown): void {
     if (!this.#unreadable && this.#source === 'snapshot') {
-      this.options.onSnapshot?.({ keys: this.#keys.size, time: this.#time! });
+      this.options.onSnapshot?.({ keys: this.loaded.size, time: this.#time! });
     }
     this.#unreadable = true;
     if (!(thrown instanceof EngineAway)) this.#warn('keys', messageOf(thrown));
@@ -295,7 +282,7 @@ export class RunTimeKeys {
       const found = this.#snapshot.read();
       // A later answer of the database is newer.
       if (found === undefined || this.#source !== 'none') return;
-      this.#keys.take(found.keys);
+      this.loaded.take(found.keys);
       this.#position = found.position;
       this.#time = found.time;
       this.#source = 'snapshot';
@@ -317,7 +304,7 @@ export class RunTimeKeys {
   }
 
   #all(): News {
-    return { keys: [...this.#keys.all], position: this.#position, whole: true };
+    return { keys: [...this.loaded.all], position: this.#position, whole: true };
   }
 
   #warn(about: 'keys' | 'snapshot', message: string): void {

@@ -52,30 +52,3 @@ export function classifier(settings: CategorySettings): (request: RouteRequest) 
     return category;
   };
 }
-
-/** Commented routes by category, for the configuration that `init` writes. */
-export const CATEGORY_ROUTES = `# Routes by category. Every request has exactly one, the first of these that holds:
-#   vision       an image since the user's last message
-#   websearch    a hosted search tool, without tools that edit code
-#   longcontext  more tokens than categories.longcontext_tokens
-#   background   titles and other side jobs, or a model of categories.background_models
-#   thinking     reasoning is on
-#   coding       a tool of categories.coding_tools (Edit, Write, apply_patch, ...)
-#   tools        any tool
-#   default      none of the above
-# Put your own provider/model in and remove the "# " before the lines you want:
-#
-# routes:
-#   - { name: vision,      when: { category: vision },      to: [glm/glm-4.5v] }
-#   - { name: websearch,   when: { category: websearch },   to: [glm/glm-4.7] }
-#   - { name: longcontext, when: { category: longcontext }, to: [gemini/gemini-3.8-flash] }
-#   - { name: background,  when: { category: background },  to: [ollama/qwen3] }
-#   - { name: thinking,    when: { category: thinking },    to: [deepseek/deepseek-v4-pro] }
-#   - { name: coding,      when: { category: coding },      to: [glm/glm-4.7, deepseek/deepseek-v4-flash] }
-#   - { name: tools,       when: { category: tools },       to: [glm/glm-4.7] }
-#   - { name: default,                                      to: [deepseek/deepseek-v4-flash] }
-#
-# categories:
-#   longcontext_tokens: 60000
-#   background_models: ["*haiku*", "*-nano*", "*-flash-lite*"]
-`;

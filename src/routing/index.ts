@@ -1,6 +1,5 @@
 /** The router: chooses the provider and model for a request, as a pure function of its facts and the rules. */
 
-export { CATEGORY_ROUTES } from './category.ts';
 export {
   type Explanation,
   explain,

@@ -121,7 +121,7 @@ describe.skipIf(!HAS_POSTGRES)('keys of several replicas', () => {
     };
     /** Without a look at the database. */
     const knows = (key: string) =>
-      keys.find(Buffer.from(sha256(key)).toString('hex')) !== undefined;
+      keys.loaded.find(Buffer.from(sha256(key)).toString('hex')) !== undefined;
     return { changes, database, directory, find, keys, knows, path, snapshots, warnings };
   }
 

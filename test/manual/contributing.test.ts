@@ -9,7 +9,10 @@ import { check } from '../../src/config/file/check.ts';
 import { inProgram, type Node } from '../../src/config/file/schema.ts';
 import type { Conversation } from '../../src/conversation/types.ts';
 import type { Feature } from '../../src/features/feature.ts';
-import type { HttpEngine } from '../../src/features/server-tools/tools/web-search/engine.ts';
+import {
+  type HttpEngine,
+  requestOf,
+} from '../../src/features/server-tools/tools/web-search/engine.ts';
 import { anchorOf } from '../../src/manual/markdown.ts';
 import type { Vendor } from '../../src/vendors/vendor.ts';
 import { fences, prose, ROOT, read } from './files.ts';
@@ -133,7 +136,7 @@ test('the search engine of the guide asks and reads', async () => {
   const path = 'src/features/server-tools/tools/web-search/engines/example.ts';
   const { example: engine } = await example<{ example: HttpEngine }>(path, '/** Example: an API');
   const query = { query: 'tides', count: 3, allowedDomains: [], blockedDomains: [], now: '' };
-  const sent = engine.request(query, { baseUrl: engine.baseUrl!, key: 'k', options: {} });
+  const sent = requestOf(engine, query, { baseUrl: engine.baseUrl!, key: 'k', options: {} });
   expect([sent.url, sent.method]).toEqual(['https://search.example.com/v1/search', 'POST']);
   const results = [{ url: 'https://a.example/', title: 'A', text: 'B' }, { url: 7 }, 'nonsense'];
   expect(engine.read({ results }, query)).toEqual({

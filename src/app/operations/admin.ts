@@ -26,9 +26,9 @@ export interface AdminServices {
 
 /** Names of the keys made at run time; of several of one name, the id of the last one. */
 export const keyNames = (keys: RunTimeKeys) => ({
-  nameOf: (id: string) => keys.byId(id)?.record.name,
+  nameOf: (id: string) => keys.loaded.byId(id)?.record.name,
   idOf: (wanted: string) =>
-    [...keys.all].findLast(({ record }) => record.name === wanted)?.record.id,
+    [...keys.loaded.all].findLast(({ record }) => record.name === wanted)?.record.id,
 });
 
 /** Reports that the page also shows to a single user without keys. */

@@ -46,7 +46,7 @@ async function keysLeft(path: string, keys: RunTimeKeys): Promise<number> {
     const all = await file?.news(BEGINNING, READ_MS);
     file?.close();
     const left = (all?.keys ?? []).filter(
-      ({ record: { id, revoked } }) => revoked === undefined && keys.byId(id) === undefined,
+      ({ record: { id, revoked } }) => revoked === undefined && keys.loaded.byId(id) === undefined,
     );
     return left.length;
   } catch {

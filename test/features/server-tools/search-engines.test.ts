@@ -4,6 +4,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import {
   refusalError,
+  requestOf as requestOfEngine,
   type SearchQuery,
 } from '../../../src/features/server-tools/tools/web-search/engine.ts';
 import {
@@ -26,7 +27,7 @@ const QUERY: SearchQuery = {
 const engine = (type: string) => HTTP_ENGINES.find((one) => one.type === type)!;
 const requestOf = (type: string, query = QUERY, options = {}) => {
   const one = engine(type);
-  const { url, method, headers, body } = one.request(query, {
+  const { url, method, headers, body } = requestOfEngine(one, query, {
     baseUrl: one.baseUrl ?? 'http://searx.local',
     key: 'k-1',
     options,

@@ -15,12 +15,10 @@ import {
   readCodexSearch,
   searchConversation,
 } from '../../../src/features/server-tools/tools/web-search/model-search.ts';
-import {
-  type EngineServices,
-  memoryIndex,
-} from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
+import type { EngineServices } from '../../../src/features/server-tools/tools/web-search/run-engine.ts';
 import { wantsSearch } from '../../../src/features/server-tools/tools/web-search/wants-search.ts';
 import { isObject, type Json } from '../../../src/lib/json/json.ts';
+import { fullText } from '../../../src/lib/text/full-text.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
 import { PROTOCOLS, target } from './script.ts';
 
@@ -135,7 +133,7 @@ describe('the order of engines', () => {
     const { made } = tool(
       {},
       {
-        docs: memoryIndex([
+        docs: fullText([
           { url: 'https://docs/keys', title: 'Keys', text: 'Where keys are set. 密钥设置在这里。' },
           { url: 'https://docs/routes', title: 'Routes', text: 'First match wins.' },
         ]),

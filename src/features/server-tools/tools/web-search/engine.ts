@@ -55,7 +55,12 @@ export interface HttpEngine {
   /** Left out: the configuration must name one. */
   readonly baseUrl?: string;
   readonly needsKey: boolean;
-  request(query: SearchQuery, settings: EngineSettings): EngineRequest;
+  readonly method: 'GET' | 'POST';
+  /** Behind the base URL. */
+  readonly path: string;
+  headers(key: string): Readonly<Record<string, string>>;
+  /** The members of the body, of a GET the query string; undefined ones are left out. */
+  parameters(query: SearchQuery, baseUrl: string): Readonly<Record<string, unknown>>;
   /**
    * @param body JSON, or text for an engine that answers with a page
    * @throws ToolError where the body reports that the search failed
@@ -69,42 +74,29 @@ export interface HttpEngine {
   readonly refusals?: readonly number[];
 }
 
-export const JSON_HEADERS = {
-  accept: 'application/json',
-  'content-type': 'application/json',
-} as const;
-
-/** A POST with a JSON body; `options` of the configuration replace fields of the body. */
-export function post(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  body: Readonly<Record<string, Json | undefined>>,
-  options: JsonObject,
+/** The request of a search; `options` of the configuration replace parameters. */
+export function requestOf(
+  { method, path, headers, parameters }: HttpEngine,
+  query: SearchQuery,
+  { baseUrl, key, options }: EngineSettings,
 ): EngineRequest {
-  return {
-    url,
-    method: 'POST',
-    headers: { ...JSON_HEADERS, ...headers },
-    body: JSON.stringify({ ...body, ...options }),
-  };
-}
-
-/** A GET with a query string; undefined parameters are left out, `options` replace parameters. */
-export function get(
-  url: string,
-  headers: Readonly<Record<string, string>>,
-  params: Readonly<Record<string, string | number | undefined>>,
-  options: JsonObject,
-): EngineRequest {
-  const search = new URLSearchParams();
-  for (const [key, value] of Object.entries({ ...params, ...options })) {
-    if (value !== undefined && value !== null) search.set(key, String(value));
+  const url = baseUrl + path;
+  const accept = { accept: 'application/json' };
+  const all = { ...parameters(query, baseUrl), ...options };
+  if (method === 'POST') {
+    const type = { 'content-type': 'application/json' };
+    return {
+      url,
+      method,
+      headers: { ...accept, ...type, ...headers(key) },
+      body: JSON.stringify(all),
+    };
   }
-  return {
-    url: `${url}?${search}`,
-    method: 'GET',
-    headers: { accept: 'application/json', ...headers },
-  };
+  const search = new URLSearchParams();
+  for (const [name, value] of Object.entries(all)) {
+    if (value !== undefined && value !== null) search.set(name, String(value));
+  }
+  return { url: `${url}?${search}`, method, headers: { ...accept, ...headers(key) } };
 }
 
 /** The first day of the period before `now`, as `YYYY-MM-DD`. */

@@ -3,11 +3,17 @@
 import type { Payer } from '../../../../conversation/account/payer.ts';
 import { readUpTo } from '../../../../lib/http/read-up-to.ts';
 import { type Json, type JsonObject, parseJson } from '../../../../lib/json/json.ts';
-import { fullText, searchWords } from '../../../../lib/text/full-text.ts';
+import { searchWords } from '../../../../lib/text/full-text.ts';
 import { withoutTrailing } from '../../../../lib/text/trim-end.ts';
 import { ToolError } from '../../tool.ts';
 import { fetchWithin } from '../configured-tool.ts';
-import { type HttpEngine, refusalError, type SearchQuery, type SearchResults } from './engine.ts';
+import {
+  type HttpEngine,
+  refusalError,
+  requestOf,
+  type SearchQuery,
+  type SearchResults,
+} from './engine.ts';
 import { brave } from './engines/brave.ts';
 import { duckduckgo } from './engines/duckduckgo.ts';
 import { exa } from './engines/exa.ts';
@@ -90,7 +96,7 @@ async function searchHttp(
   services: EngineServices,
   signal: AbortSignal,
 ): Promise<SearchResults> {
-  const { url, ...init } = engine.request(query, settings);
+  const { url, ...init } = requestOf(engine, query, settings);
   let response: Response;
   let text: string;
   try {
@@ -139,7 +145,7 @@ export interface DocsPage {
   readonly text: string;
 }
 
-/** Anything that finds pages: the manual, {@link memoryIndex}, or a database. */
+/** Anything that finds pages: the manual, an index in memory, or a database. */
 export interface DocsIndex {
   search(query: string, count: number): readonly DocsPage[] | Promise<readonly DocsPage[]>;
 }
@@ -157,9 +163,6 @@ export async function searchDocs(
   }));
   return { hits };
 }
-
-/** An index in memory over a fixed set of pages. */
-export const memoryIndex = (pages: readonly DocsPage[]): DocsIndex => fullText(pages);
 
 const PASSAGE = 600;
 

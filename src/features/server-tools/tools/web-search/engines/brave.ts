@@ -3,7 +3,6 @@
 import { objects } from '../../../../../lib/json/typed-reads.ts';
 import {
   firstText,
-  get,
   type HttpEngine,
   objectOf,
   plainText,
@@ -18,19 +17,16 @@ export const brave: HttpEngine = {
   type: 'brave',
   baseUrl: 'https://api.search.brave.com',
   needsKey: true,
-  request: (query, { baseUrl, key, options }) =>
-    get(
-      `${baseUrl}/res/v1/web/search`,
-      { 'x-subscription-token': key },
-      {
-        // Longer than 400 characters or 50 words is refused with 422.
-        q: withSites(query).split(/\s+/).slice(0, 50).join(' ').slice(0, 400),
-        count: Math.min(query.count, 20),
-        freshness: query.recency === undefined ? undefined : FRESHNESS[query.recency],
-        country: query.country,
-      },
-      options,
-    ),
+  method: 'GET',
+  path: '/res/v1/web/search',
+  headers: (key) => ({ 'x-subscription-token': key }),
+  parameters: (query) => ({
+    // Longer than 400 characters or 50 words is refused with 422.
+    q: withSites(query).split(/\s+/).slice(0, 50).join(' ').slice(0, 400),
+    count: Math.min(query.count, 20),
+    freshness: query.recency === undefined ? undefined : FRESHNESS[query.recency],
+    country: query.country,
+  }),
   read: (body) => ({
     hits: objects(objectOf(objectOf(body).web).results).flatMap((result) => {
       const more = textsOf(result.extra_snippets);

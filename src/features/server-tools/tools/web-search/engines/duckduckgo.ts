@@ -1,7 +1,7 @@
 /** DuckDuckGo's HTML page: needs no key, guarantees nothing, answers 202 when it throttles. */
 
 import { HtmlTokens } from '../../web-fetch/html-tokens.ts';
-import { get, type HttpEngine, plainText, searchHit, withSites } from '../engine.ts';
+import { type HttpEngine, plainText, searchHit, withSites } from '../engine.ts';
 
 const TIME = { day: 'd', week: 'w', month: 'm', year: 'y' } as const;
 const AGENT =
@@ -13,13 +13,10 @@ export const duckduckgo: HttpEngine = {
   needsKey: false,
   html: true,
   refusals: [202],
-  request: (query, { baseUrl, options }) =>
-    get(
-      `${baseUrl}/html/`,
-      { accept: 'text/html', 'user-agent': AGENT },
-      { q: withSites(query), df: query.recency && TIME[query.recency] },
-      options,
-    ),
+  method: 'GET',
+  path: '/html/',
+  headers: () => ({ accept: 'text/html', 'user-agent': AGENT }),
+  parameters: (query) => ({ q: withSites(query), df: query.recency && TIME[query.recency] }),
   read: (body, { count }) => ({
     hits: (typeof body === 'string' ? resultsOf(body) : [])
       .flatMap(({ link, title, snippet }) =>

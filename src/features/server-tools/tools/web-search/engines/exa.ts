@@ -1,15 +1,7 @@
 /** Exa: search by meaning. Requests highlights, which are short. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import {
-  firstText,
-  type HttpEngine,
-  objectOf,
-  post,
-  searchHit,
-  since,
-  textsOf,
-} from '../engine.ts';
+import { firstText, type HttpEngine, objectOf, searchHit, since, textsOf } from '../engine.ts';
 
 const SNIPPET = 1000;
 
@@ -17,21 +9,18 @@ export const exa: HttpEngine = {
   type: 'exa',
   baseUrl: 'https://api.exa.ai',
   needsKey: true,
-  request: (query, { baseUrl, key, options }) =>
-    post(
-      `${baseUrl}/search`,
-      { 'x-api-key': key },
-      {
-        query: query.query,
-        numResults: Math.min(query.count, 100),
-        includeDomains: query.allowedDomains,
-        excludeDomains: query.blockedDomains,
-        startPublishedDate: query.recency && `${since(query.recency, query.now)}T00:00:00.000Z`,
-        userLocation: query.country?.toUpperCase(),
-        contents: { highlights: true },
-      },
-      options,
-    ),
+  method: 'POST',
+  path: '/search',
+  headers: (key) => ({ 'x-api-key': key }),
+  parameters: (query) => ({
+    query: query.query,
+    numResults: Math.min(query.count, 100),
+    includeDomains: query.allowedDomains,
+    excludeDomains: query.blockedDomains,
+    startPublishedDate: query.recency && `${since(query.recency, query.now)}T00:00:00.000Z`,
+    userLocation: query.country?.toUpperCase(),
+    contents: { highlights: true },
+  }),
   read: (body) => ({
     hits: objects(objectOf(body).results).flatMap((result) => {
       const highlights = textsOf(result.highlights).join(' … ');

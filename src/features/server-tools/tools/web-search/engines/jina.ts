@@ -2,7 +2,7 @@
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
-import { firstText, type HttpEngine, objectOf, post, searchHit, withSites } from '../engine.ts';
+import { firstText, type HttpEngine, objectOf, searchHit, withSites } from '../engine.ts';
 
 const SNIPPET = 1000;
 
@@ -10,13 +10,14 @@ export const jina: HttpEngine = {
   type: 'jina',
   baseUrl: 'https://s.jina.ai',
   needsKey: true,
-  request: (query, { baseUrl, key, options }) =>
-    post(
-      `${baseUrl}/`,
-      { authorization: `Bearer ${key}`, 'x-respond-with': 'no-content' },
-      { q: withSites(query), num: query.count, gl: query.country?.toUpperCase() },
-      options,
-    ),
+  method: 'POST',
+  path: '/',
+  headers: (key) => ({ authorization: `Bearer ${key}`, 'x-respond-with': 'no-content' }),
+  parameters: (query) => ({
+    q: withSites(query),
+    num: query.count,
+    gl: query.country?.toUpperCase(),
+  }),
   read: (body) => {
     const { data, code, readableMessage } = objectOf(body);
     if (typeof code === 'number' && code >= 400) {

@@ -5,7 +5,6 @@ import { objects } from '../../../../../lib/json/typed-reads.ts';
 import { ToolError } from '../../../tool.ts';
 import {
   firstText,
-  get,
   type HttpEngine,
   objectOf,
   plainText,
@@ -19,16 +18,15 @@ export const searxng: HttpEngine = {
   needsKey: false,
   // https://docs.searxng.org/dev/search_api.html: a format that is not in the settings is a 403, and JSON is not by default.
   refusalHints: { 403: 'HTTP 403; its settings must have `json` in `search.formats`' },
-  request: (query, { baseUrl, key, options }) => {
+  method: 'GET',
+  path: '/search',
+  headers: (key): Record<string, string> => (key === '' ? {} : { authorization: `Bearer ${key}` }),
+  parameters: (query) => ({
+    q: withSites(query),
+    format: 'json',
     // It has no time range of a week; a month contains one.
-    const range = query.recency === 'week' ? 'month' : query.recency;
-    return get(
-      `${baseUrl}/search`,
-      key === '' ? {} : { authorization: `Bearer ${key}` },
-      { q: withSites(query), format: 'json', time_range: range },
-      options,
-    );
-  },
+    time_range: query.recency === 'week' ? 'month' : query.recency,
+  }),
   read: (body) => {
     const { results, answers, unresponsive_engines: unresponsive } = objectOf(body);
     const answerTexts = [

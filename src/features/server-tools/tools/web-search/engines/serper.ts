@@ -1,7 +1,7 @@
 /** Serper: Google's results by API. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { firstText, type HttpEngine, objectOf, post, searchHit, withSites } from '../engine.ts';
+import { firstText, type HttpEngine, objectOf, searchHit, withSites } from '../engine.ts';
 
 const TIME = { day: 'qdr:d', week: 'qdr:w', month: 'qdr:m', year: 'qdr:y' } as const;
 
@@ -9,18 +9,15 @@ export const serper: HttpEngine = {
   type: 'serper',
   baseUrl: 'https://google.serper.dev',
   needsKey: true,
-  request: (query, { baseUrl, key, options }) =>
-    post(
-      `${baseUrl}/search`,
-      { 'x-api-key': key },
-      {
-        q: withSites(query),
-        num: query.count,
-        gl: query.country,
-        tbs: query.recency && TIME[query.recency],
-      },
-      options,
-    ),
+  method: 'POST',
+  path: '/search',
+  headers: (key) => ({ 'x-api-key': key }),
+  parameters: (query) => ({
+    q: withSites(query),
+    num: query.count,
+    gl: query.country,
+    tbs: query.recency && TIME[query.recency],
+  }),
   read: (body) => {
     const { organic, answerBox, knowledgeGraph } = objectOf(body);
     const box = objectOf(answerBox);

@@ -1,25 +1,22 @@
 /** Tavily: a search made for models, with its own answer on request. */
 
 import { objects } from '../../../../../lib/json/typed-reads.ts';
-import { firstText, type HttpEngine, objectOf, post, searchHit } from '../engine.ts';
+import { firstText, type HttpEngine, objectOf, searchHit } from '../engine.ts';
 
 export const tavily: HttpEngine = {
   type: 'tavily',
   baseUrl: 'https://api.tavily.com',
   needsKey: true,
-  request: (query, { baseUrl, key, options }) =>
-    post(
-      `${baseUrl}/search`,
-      { authorization: `Bearer ${key}` },
-      {
-        query: query.query,
-        max_results: Math.min(query.count, 20),
-        time_range: query.recency,
-        include_domains: query.allowedDomains,
-        exclude_domains: query.blockedDomains,
-      },
-      options,
-    ),
+  method: 'POST',
+  path: '/search',
+  headers: (key) => ({ authorization: `Bearer ${key}` }),
+  parameters: (query) => ({
+    query: query.query,
+    max_results: Math.min(query.count, 20),
+    time_range: query.recency,
+    include_domains: query.allowedDomains,
+    exclude_domains: query.blockedDomains,
+  }),
   read: (body) => {
     const { results, answer } = objectOf(body);
     const summary = firstText(answer);
