@@ -369,10 +369,21 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       return;
     }
     const block = known ?? this.#openNamed(call, whole, freeform, out);
+    if (known !== undefined && call.extra_content !== undefined) this.#sign(known, call);
     const repeats =
       known !== undefined &&
       (name !== '' || Boolean(text(call.id)) || (unsays(call, target) && this.#hasStrictTools));
     if (args !== '' || repeats) this.#blocks.args(block, args, out, repeats);
+  }
+
+  /** Relays of Gemini send a signature behind its call, too, or in pieces (https://github.com/vertesia/llumiverse/pull/470). */
+  #sign(block: QueuedCall, call: JsonObject): void {
+    const { sealed } = callSeal(call, this.context.target.provider);
+    if (sealed === undefined || block.head.type !== 'tool-call') return;
+    const before = block.sealed?.()?.value ?? block.head.sealed?.value ?? '';
+    // It may repeat what came before.
+    const value = sealed.value.startsWith(before) ? sealed.value : before + sealed.value;
+    if (value !== before) block.sealed = () => ({ ...sealed, value });
   }
 
   get #hasStrictTools(): boolean {
@@ -417,7 +428,10 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     const id = text(call.id) || text(before.call.id);
     const repeatsId = before.name !== '' && Boolean(text(call.id));
     const type = call.type ?? before.call.type;
-    const block = this.#open({ ...call, type, id }, name, freeform, out, repeatsId);
+    const first = before.call.extra_content;
+    const signed = first === undefined ? {} : { extra_content: first };
+    const block = this.#open({ ...call, ...signed, type, id }, name, freeform, out, repeatsId);
+    if (first !== undefined) this.#sign(block, call);
     if (before.args !== '') this.#blocks.args(block, before.args, out);
     return block;
   }

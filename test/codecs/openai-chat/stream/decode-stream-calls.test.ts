@@ -3,6 +3,7 @@
 import { describe, expect, test } from 'bun:test';
 import { openaiChat } from '../../../../src/codecs/openai-chat/index.ts';
 import type { Tool } from '../../../../src/conversation/types.ts';
+import type { JsonObject } from '../../../../src/lib/json/json.ts';
 import { NOTHING_SENT, upstream } from '../recorded.ts';
 import { chunk, decodeAll, fold, sse } from '../streams.ts';
 import { call, calls, lines, role, transcript } from '../transcript.ts';
@@ -312,6 +313,53 @@ describe('calls', () => {
     );
     expect(blocks).toMatchObject([
       { sealed: { protocol: 'openai-chat', provider: 'vendor', kind: 'signature', value: 'S' } },
+    ]);
+  });
+
+  const signed = (value: string) => ({ extra_content: { google: { thought_signature: value } } });
+  test.each<[where: string, fragments: readonly JsonObject[]]>([
+    ['behind its call', [call(0, 'a', 'f', '{}'), { index: 0, ...signed('QUJDREVG') }]],
+    ['behind it, without an index', [call(0, 'a', 'f', '{}'), signed('QUJDREVG')]],
+    [
+      'in pieces',
+      [
+        { ...call(0, 'a', 'f', '{'), ...signed('QUJD') },
+        { index: 0, function: { arguments: '}' }, ...signed('REVG') },
+      ],
+    ],
+    [
+      'again in each fragment',
+      [
+        { ...call(0, 'a', 'f', '{'), ...signed('QUJDREVG') },
+        { index: 0, function: { arguments: '}' }, ...signed('QUJDREVG') },
+      ],
+    ],
+    [
+      'longer each time',
+      [
+        { ...call(0, 'a', 'f', '{'), ...signed('QUJD') },
+        { index: 0, function: { arguments: '}' }, ...signed('QUJDREVG') },
+      ],
+    ],
+    [
+      'before the name',
+      [
+        { index: 0, id: 'a', type: 'function', ...signed('QUJDREVG') },
+        { index: 0, function: { name: 'f', arguments: '{}' } },
+      ],
+    ],
+    [
+      'in pieces around the name',
+      [
+        { index: 0, id: 'a', type: 'function', ...signed('QUJD') },
+        { index: 0, function: { name: 'f', arguments: '{}' }, ...signed('REVG') },
+      ],
+    ],
+  ])('the signature of a call is whole where it comes %s', (_, fragments) => {
+    const frames = fragments.map((one) => chunk({ tool_calls: [one] }));
+    const { blocks } = fold(decodeAll(sse(...frames, chunk({}, 'tool_calls'), '[DONE]')));
+    expect(blocks).toMatchObject([
+      { name: 'f', input: '{}', sealed: { kind: 'signature', value: 'QUJDREVG' } },
     ]);
   });
 });
