@@ -79,6 +79,11 @@ const ROWS: readonly Row[] = [
     { facts: { reservedTools: ['web_search'] } },
   ],
   [
+    'xAI, https://github.com/NousResearch/hermes-agent/issues/95003',
+    'The function name tool_search is reserved for the tool_search tool',
+    { facts: { reservedTools: ['tool_search'] } },
+  ],
+  [
     'Perplexity, https://github.com/anomalyco/opencode/issues/34468',
     'invalid request: invalid tools in request: custom function name "bash" is reserved',
     { facts: { reservedTools: ['bash'] } },
