@@ -54,11 +54,13 @@ const WATCH_TIMES: WatchTimes = { debounceMs: 150, pollMs: 2000 };
 /**
  * A configuration that can be loaded again from where `initial` came from.
  * @param refusal why a valid configuration cannot take effect in this process, as a message
+ * @param withFlags a configuration as the flags of this process change it; `initial` is one already
  */
 export function liveConfig(
   initial: Config,
   options: LoadOptions,
   refusal: (config: Config) => string | undefined = () => undefined,
+  withFlags: (config: Config) => Config = (config) => config,
 ): LiveConfig {
   let current = initial;
   let endWatch: (() => void) | undefined;
@@ -81,7 +83,8 @@ export function liveConfig(
     if (message !== undefined) {
       return { ok: false, problems: [{ path: 'auth.keys', line: 0, column: 0, message }], file };
     }
-    const result = { ok: true, config, warnings, restart: needRestart(initial, config) } as const;
+    const restart = needRestart(initial, withFlags(config));
+    const result = { ok: true, config, warnings, restart } as const;
     current = config;
     for (const listener of listeners) listener(config, result);
     return result;

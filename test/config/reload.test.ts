@@ -13,7 +13,8 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { loadConfig } from '../../src/config/load.ts';
+import type { Config } from '../../src/config/config.ts';
+import { type LoadOptions, loadConfig } from '../../src/config/load.ts';
 import { type LiveConfig, liveConfig, type ReloadResult } from '../../src/config/reload.ts';
 import { until } from '../support/until.ts';
 import { config, env, PROVIDER } from './support.ts';
@@ -21,12 +22,13 @@ import { config, env, PROVIDER } from './support.ts';
 let folder: string;
 let file: string;
 let live: LiveConfig;
+let options: LoadOptions;
 
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), 'hopgate-reload-'));
   file = join(folder, 'hopgate.yaml');
   writeFileSync(file, PROVIDER);
-  const options = { path: file, environment: env() };
+  options = { path: file, environment: env() };
   live = liveConfig(config(await loadConfig(options)), options);
 });
 
@@ -77,6 +79,28 @@ describe('reload', () => {
     await live.reload();
     expect(await live.reload()).toMatchObject({ restart: ['listen', 'memory.path'] });
   });
+
+  const listenOn = (port: number) => (given: Config) => ({
+    ...given,
+    listen: { ...given.listen, port },
+  });
+  test.each<
+    [flag: string, withFlags: (given: Config) => Config, change: string, restart: readonly string[]]
+  >([
+    ['--port', listenOn(9), 'retry: { attempts: 2 }', []],
+    ['--port', listenOn(9), 'listen: 127.0.0.1:7', []],
+    ['--port', listenOn(9), 'listen: 0.0.0.0:7\nauth: { keys: [a-key-of-the-door] }', ['listen']],
+    ['--workers', (given) => ({ ...given, workers: 2 }), 'workers: 3', []],
+  ])(
+    'with %s, a change of what it sets needs no restart, and another one does (%#)',
+    async (_, withFlags, change, restart) => {
+      const initial = withFlags(config(await loadConfig(options)));
+      const flagged = liveConfig(initial, options, undefined, withFlags);
+      writeFileSync(file, `${PROVIDER}${change}\n`);
+      expect(await flagged.reload()).toMatchObject({ ok: true, restart });
+      flagged.close();
+    },
+  );
 });
 
 describe('watch', () => {

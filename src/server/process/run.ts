@@ -98,7 +98,8 @@ class ServerProcess {
     // Under systemd a successor must be able to share the port; elsewhere a second start is a mistake.
     this.#sharesPort = config.workers > 1 || isWorker || variables.NOTIFY_SOCKET !== undefined;
     this.#systemd = systemdNotifier(isWorker ? {} : variables, this.#log);
-    this.#live = liveConfig(config, load, (next) => refusalToServe(this.#servable(next)));
+    const refusal = (next: Config) => refusalToServe(this.#servable(next));
+    this.#live = liveConfig(config, load, refusal, options.withFlags);
     this.#live.subscribe((next) => this.#apply(next));
   }
 
