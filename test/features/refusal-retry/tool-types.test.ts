@@ -57,6 +57,15 @@ const ROWS: readonly (readonly [
     ['function', 'web_search', 'x_search'],
   ],
   [
+    'servers in Rust, of a tool that the client runs',
+    422,
+    {
+      error:
+        'Failed to deserialize the JSON body into the target type: tools[0]: unknown variant `local_shell`, expected one of `function`, `web_search` at line 1 column 1234',
+    },
+    ['function', 'web_search'],
+  ],
+  [
     'OpenAI of another version, with a list',
     400,
     e(
