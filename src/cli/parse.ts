@@ -20,7 +20,8 @@ export interface ParsedLine {
   readonly arguments: readonly string[];
 }
 
-const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
+/** ` Did you mean "NAME"?`, or nothing. */
+export const hint = (typed: string, names: readonly string[], show = (name: string) => name) => {
   const name = suggest(typed, names);
   return name === undefined ? '' : ` Did you mean "${show(name)}"?`;
 };

@@ -186,25 +186,13 @@ function finish(draft: Draft, discovered: Discovery | undefined): LoadResult {
   const found = [...referenced.problems, ...checked.problems];
   const warnings = [...outdated, ...referenced.warnings];
   const findings = { problems: [] as Issue[], warnings, origins: referenced.origins };
-  const source: ConfigSource = {
-    kind: discovered?.kind ?? 'file',
-    path: file,
-  } as ConfigSource;
+  const source = { kind: discovered?.kind ?? 'file', path: file } as ConfigSource;
+  const written = checked.value as FileForm<typeof fileSchema>;
   if (found.length > 0) {
-    const more = furtherProblems(
-      checked.value as FileForm<typeof fileSchema>,
-      source,
-      environment,
-      found,
-    );
+    const more = furtherProblems(written, source, environment, found);
     return fail(inOrder([...found, ...more].slice(0, MAX_PROBLEMS).map(located)), warnings);
   }
-  const config = resolveConfig(
-    checked.value as FileForm<typeof fileSchema>,
-    source,
-    environment,
-    findings,
-  );
+  const config = resolveConfig(written, source, environment, findings);
   return findings.problems.length > 0
     ? fail(inOrder(findings.problems.slice(0, MAX_PROBLEMS).map(located)), findings.warnings)
     : { ok: true, config, warnings: inOrder(findings.warnings.map(located)) };

@@ -6,11 +6,11 @@ import type { Category } from '../../../config/sections/categories.ts';
 import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
 import { isLoopback } from '../../../lib/http/local-address.ts';
-import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
 import { type CommandSpec, type Invocation, partsOf, UsageError, YES } from '../../command.ts';
+import { hint } from '../../parse.ts';
 import { Cancelled, openQuestions, type Questions } from '../../questions.ts';
 import { wrap } from '../../terminal.ts';
 import { writeWhole } from '../../whole-file.ts';
@@ -166,9 +166,7 @@ function namedProviders(
       return { name, preset: name, place: usualPlace(preset.platform, invocation) };
     }
     if (preset === undefined || Object.keys(preset.endpoints).length === 0) {
-      const near = suggest(name, presetNames());
-      const meant = near === undefined ? '' : ` Did you mean "${near}"?`;
-      throw new UsageError(`There is no vendor "${name}".${meant}`);
+      throw new UsageError(`There is no vendor "${name}".${hint(name, presetNames())}`);
     }
     return { name, preset: name };
   });

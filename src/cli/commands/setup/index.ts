@@ -177,12 +177,11 @@ async function apply(
   }
   const changed = changes.filter(({ job, text }) => text !== job.current);
   if (changed.length === 0) {
-    const files = jobs.map(({ file }) => file).join(' and ');
-    out.line(`${client.title} is set up already; ${files} needs no change.`);
+    out.line(`${client.title} is set up already; ${filesOf(jobs)} needs no change.`);
     return 0;
   }
   for (const { job, text } of changed) show(invocation, job, text);
-  const files = changed.map(({ job }) => job.file).join(' and ');
+  const files = filesOf(changed.map(({ job }) => job));
   if (!(await confirmWrite(invocation, `Write this to ${files}?`))) return 1;
   for (const { job, text, undo } of changed) {
     about(job.file, () => writeWithBackup(job.folder, job.file, job.base, text, undo));
@@ -223,8 +222,7 @@ async function revert(
     return 0;
   }
   if (done.length === 0) {
-    const files = jobs.map(({ file }) => file).join(' and ');
-    out.line(`${client.title} was not set up by hopgate; ${files} was left as it is.`);
+    out.line(`${client.title} was not set up by hopgate; ${filesOf(jobs)} was left as it is.`);
     return 0;
   }
   const left = done.filter(({ current }) => current !== undefined);
@@ -245,8 +243,9 @@ async function revert(
 const isGone = ({ base, entry }: SetupJob): boolean =>
   base === undefined || (entry?.existed === false && isEmpty(base));
 
+const filesOf = (jobs: readonly SetupJob[]) => jobs.map(({ file }) => file).join(' and ');
+
 function revertQuestion(jobs: readonly SetupJob[]): string {
-  const filesOf = (list: readonly SetupJob[]) => list.map(({ file }) => file).join(' and ');
   const gone = jobs.filter(isGone);
   if (gone.length === 0) return `Write this to ${filesOf(jobs)}?`;
   const rest = jobs.filter((job) => !isGone(job));
