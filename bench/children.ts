@@ -112,8 +112,11 @@ export function lineReader(child: Child): (limitMs: number) => Promise<string> {
         text = text.slice(at + 1);
         return line;
       }
-      const left = sleep(Math.max(0, deadline - Date.now())).then(() => undefined);
-      const got = await Promise.race([reader.read(), left]);
+      // A timer that stays behind would keep the program running.
+      const over = Promise.withResolvers<undefined>();
+      const timer = setTimeout(() => over.resolve(undefined), Math.max(0, deadline - Date.now()));
+      const got = await Promise.race([reader.read(), over.promise]);
+      clearTimeout(timer);
       if (got === undefined) throw new Error(`no line within ${limitMs} ms`);
       if (got.done) throw new Error('the process ended without the expected line');
       text += decoder.decode(got.value, { stream: true });

@@ -63,9 +63,10 @@ async function scenarioLoad(bench: Bench): Promise<Profiled> {
   const generator = startGenerator(`${bench.dir}/generator.log`);
   const load: Load = async (ms) => {
     const result = await generator.run(planFor(lasting(scenario, ms), target));
-    return scenario.unit === 'event' ? result.events : result.requests;
+    return scenario.unit === 'event' ? result.events / 1000 : result.requests;
   };
-  return { server: target, load, unit: scenario.unit };
+  const unit = scenario.unit === 'event' ? 'thousand events' : scenario.unit;
+  return { server: target, load, unit };
 }
 
 /** Sessions of a pair, one after the other. */

@@ -9,11 +9,12 @@ import type { Asked } from '../codecs/serve.ts';
 import { needsKey } from '../config/sections/auth.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import type { EndpointName } from '../conversation/models/endpoint-names.ts';
-import { mayGetVendorIds } from '../conversation/vendor-ids.ts';
+import { mayGetVendorIds, mayNameVendorIds } from '../conversation/vendor-ids.ts';
 import type { Operation } from '../endpoints/batches/operations.ts';
 import { createBatches } from '../endpoints/batches/pipeline.ts';
 import { type Endpoint, embeddingsBy } from '../endpoints/endpoint.ts';
 import { createEndpoints } from '../endpoints/pipeline.ts';
+import type { Feature } from '../features/feature.ts';
 import { checkHostedTools } from '../features/server-tools/index.ts';
 import { IssuedIds, NamedIds } from '../features/vendor-ids/index.ts';
 import type { ClientRequest } from '../gateway/client-request.ts';
@@ -249,11 +250,17 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
     options.config,
   );
   const vendorObjects = openVendorObjects(environment.home, engines);
-  const issuedIds = (owner: string, request: ClientRequest) =>
-    new IssuedIds(
-      (...learnt) => vendorObjects.learn(owner, ...learnt),
-      () => mayGetVendorIds(request.bytes, request.decoded),
-    );
+  const vendorIds = (owner: string, request: ClientRequest): readonly Feature[] => {
+    const ids: Feature[] = [];
+    const { bytes } = request;
+    if (mayNameVendorIds(bytes)) ids.push(new NamedIds(owner, bytes, vendorObjects.foreign));
+    const asks = () => mayGetVendorIds(bytes, request.decoded);
+    // Without keys all clients are one owner.
+    if (owner !== '' && asks()) {
+      ids.push(new IssuedIds((...learnt) => vendorObjects.learn(owner, ...learnt), asks));
+    }
+    return ids;
+  };
   const gateway = createGateway({
     ...gatewayOptions,
     repairBody: options.repair === false ? undefined : mendBody,
@@ -262,10 +269,8 @@ export function createServices(options: AppOptions, createApp: CreateApp) {
       const found =
         options.repair === false ? NO_FEATURES : features.of(exchange, request, recording, payer);
       const own = stateOf(exchange, request, found.space, session);
-      const { owner } = exchange;
-      const named = new NamedIds(owner, vendorObjects.foreign);
-      // Without keys all clients are one owner.
-      const ids = owner === '' ? [named] : [named, issuedIds(owner, request)];
+      const ids = vendorIds(exchange.owner, request);
+      if (own === undefined && ids.length === 0) return found;
       return {
         ...found,
         ...own,

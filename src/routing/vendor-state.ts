@@ -38,12 +38,12 @@ export function targetsWithState(
   client: ProtocolName,
   targets: readonly RoutedTarget[],
 ): readonly RoutedTarget[] {
-  const own = targets.filter(({ target }) => target.protocol === client);
-  if (own.length === targets.length) return targets;
+  if (targets.every(({ target }) => target.protocol === client)) return targets;
   const path = FIELDS[client].find(
     (names) => request.has(names[0]!) && isSet(request.conversation.origin?.value, names),
   );
   if (path === undefined) return targets;
+  const own = targets.filter(({ target }) => target.protocol === client);
   if (own.length > 0) return own;
   const field = path.join('.');
   const { provider, protocol } = targets[0]!.target;

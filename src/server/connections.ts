@@ -125,8 +125,9 @@ export class Connections implements TickTask {
     for (const end of this.#uploads) end(error);
   }
 
-  /** Reads a body; rejects with {@link cutAll}. */
+  /** Waits for a body; rejects with {@link cutAll}. */
   uploaded<T>(reading: Promise<T>): Promise<T> {
+    if (this.cutting.aborted) return Promise.reject(this.cutting.reason);
     return new Promise((done, failed) => {
       this.#uploads.add(failed);
       reading.then(

@@ -84,17 +84,22 @@ export function receive(
       principal = found instanceof Promise ? await found : found;
       reading = true;
       const form = formOf?.(request, headers, principal.id);
-      const read =
-        form === undefined
-          ? await connections.uploaded(
-              readWith(request, headers, options.bodyBytes(), connections, principal.id),
-            )
-          : NO_BODY;
+      let read: ArrayBuffer | Uint8Array = NO_BODY;
+      let atOnce = turn !== 0;
+      if (form === undefined) {
+        const whole = readWith(request, headers, options.bodyBytes(), connections, principal.id);
+        whole.catch(ignored);
+        // All requests of one tick go on together, and mostly their bodies came in it, too.
+        await tickEnd();
+        if (Bun.peek.status(whole) === 'fulfilled') read = Bun.peek(whole) as typeof read;
+        else {
+          read = await connections.uploaded(whole);
+          atOnce = false;
+          await tickEnd();
+        }
+        connections.working(request);
+      } else await tickEnd();
       reading = false;
-      if (form === undefined) connections.working(request);
-      const atOnce = turn !== 0 && turn === connections.turn;
-      // All requests of one tick go on together.
-      await tickEnd();
       // No client would get the answer, and the vendor would be paid for it.
       if (connections.closed(request, atOnce)) throw clientGone();
       const bytes = withoutByteOrderMark(read instanceof Uint8Array ? read : Buffer.from(read));
@@ -155,4 +160,5 @@ function errorOf(thrown: unknown, left: GatewayError | false, reading: boolean):
   return new GatewayError('invalid_request', words, { cause: thrown });
 }
 
+const ignored = () => {};
 const NO_BODY = new Uint8Array(0);

@@ -57,17 +57,16 @@ export class UpstreamHeaders {
     const isForwarded = this.#isForwarded;
     const { key, stream, sameProtocol } = given;
     const client = FlatHeaders.from(given.client);
-    const options = { ...given, isForwarded };
     // Such a message says by itself which of its fields stay here; what is kept was made of those that do not.
-    const isUsual = options.contentType === undefined && hopFields(client) === undefined;
+    const isUsual = given.contentType === undefined && hopFields(client) === undefined;
     if ((sameProtocol && !isUsual) || passedGateways(client) !== undefined)
-      return upstreamHeaders(options);
+      return upstreamHeaders({ ...given, isForwarded });
     for (const one of this.#kept) {
       if (one.key !== key || one.stream !== stream || one.sameProtocol !== sameProtocol) continue;
       if (!sameProtocol || one.forwarded.isWhere(client, isForwarded)) return one.headers;
     }
     const forwarded = client.where(isForwarded);
-    const headers = upstreamHeaders(options);
+    const headers = upstreamHeaders({ ...given, isForwarded });
     this.#kept[this.#oldest] = { forwarded, key, stream, sameProtocol, headers };
     this.#oldest = (this.#oldest + 1) % MAX_KEPT;
     return headers;

@@ -6,7 +6,6 @@ import {
   checkVendorIds,
   type ForeignIds,
   mayIssueVendorIds,
-  mayNameVendorIds,
   vendorIdsIssued,
   vendorIdsNamed,
 } from '../../conversation/vendor-ids.ts';
@@ -18,19 +17,15 @@ import type { AnswerWatch, Feature, FeatureContext } from '../feature.ts';
 /** Notes ids of this exchange's owner. Returns at once and never throws. */
 type LearnIds = (ids: readonly string[], provider: string) => void;
 
-/** Learns ids from the answers that give them out; for one exchange. */
+/** Learns ids from an answer that may give them out; for one exchange. */
 export class IssuedIds implements Feature {
   readonly name = 'issued-ids';
 
-  /** @param asks may an answer to this request give out ids? */
+  /** @param asks may an answer to this request give out ids? Known better once its body is decoded */
   constructor(
     private readonly learn: LearnIds,
     private readonly asks: () => boolean,
   ) {}
-
-  mayApply(): boolean {
-    return this.asks();
-  }
 
   watch(sent: Conversation, { target }: FeatureContext): AnswerWatch | undefined {
     if (!this.asks()) return undefined;
@@ -82,22 +77,17 @@ class AnswerIds implements AnswerWatch {
   }
 }
 
-/** Refuses a request that names what a vendor keeps for another key; for one exchange. */
+/** Refuses a request that names what a vendor keeps for another key; for one exchange whose body may name such ids. */
 export class NamedIds implements Feature {
   readonly name = 'vendor-ids';
-  #body: Buffer | undefined;
   #refusal: unknown;
   #isAmbiguous = false;
 
   constructor(
     private readonly owner: string,
+    private readonly body: Buffer,
     private readonly foreign: ForeignIds,
   ) {}
-
-  mayApply(body: Buffer): boolean {
-    this.#body = body;
-    return mayNameVendorIds(body);
-  }
 
   // The hops behind the first have the client's own request, and what tools have said.
   async prepare({ origin }: Conversation, { hop }: FeatureContext): Promise<void> {
@@ -106,7 +96,7 @@ export class NamedIds implements Feature {
       const ids = vendorIdsNamed(origin?.value);
       await checkVendorIds(ids, this.owner, this.foreign);
       this.#isAmbiguous =
-        ids.size > 0 && this.owner !== '' && isAmbiguous(this.#body, origin?.value);
+        ids.size > 0 && this.owner !== '' && isAmbiguous(this.body, origin?.value);
     } catch (thrown) {
       this.#refusal = thrown;
     }
@@ -119,5 +109,5 @@ export class NamedIds implements Feature {
   }
 }
 
-const isAmbiguous = (body: Buffer | undefined, value: Json | undefined): boolean =>
-  body !== undefined && value !== undefined && hasRepeatedNames(body, value);
+const isAmbiguous = (body: Buffer, value: Json | undefined): boolean =>
+  value !== undefined && hasRepeatedNames(body, value);
