@@ -81,9 +81,14 @@ function namesFor(tools: readonly Tool[], { most, reserved }: Limits): NameOf {
   // One character is for the start.
   const names = most === undefined ? undefined : toolNames(tools, most - 1);
   const own = new Set(tools.map(({ name }) => name));
+  // A client may have many tools whose names begin so: each name is looked for once.
+  const others = new Map<string, string>();
   const free = (name: string): string => {
-    let other = `my_${name}`;
+    let other = others.get(name);
+    if (other !== undefined) return other;
+    other = `my_${name}`;
     while (own.has(other) || reserved.has(other)) other = `my_${other}`;
+    others.set(name, other);
     return other;
   };
   return (name, namespace) => {
