@@ -4,6 +4,7 @@ import type { TryEnd } from '../conversation/account/payer.ts';
 import { departure, type GatewayError } from '../conversation/errors.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
+import { lateBody } from '../lib/http/late-body.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import { maskedError } from '../upstream/vendor-error.ts';
 import { answerStream } from './answer-stream.ts';
@@ -52,7 +53,10 @@ export function answerResponse(
     const { signal } = exchange;
     end(signal.aborted ? departure(signal) : said && maskedError(said, secrets));
     summary.addHeaders(headers, true);
-    return new Response(status === 204 ? null : body, { status, headers: nativeHeaders(headers) });
+    return new Response(status === 204 ? null : (lateBody(body) as ReadableStream), {
+      status,
+      headers: nativeHeaders(headers),
+    });
   }
   const isStream = (headers.get('content-type') ?? '').includes('event-stream');
   if (isStream) headers.set('x-accel-buffering', 'no');

@@ -5,6 +5,7 @@ import { asGatewayError, type GatewayError } from '../conversation/errors.ts';
 import { Notes } from '../conversation/notes.ts';
 import type { Conversation } from '../conversation/types.ts';
 import { FlatHeaders } from '../lib/http/headers.ts';
+import { lateBody } from '../lib/http/late-body.ts';
 import { nativeHeaders } from '../lib/http/native-headers.ts';
 import type { Recording } from '../samples/recording.ts';
 import { maskedError } from '../upstream/vendor-error.ts';
@@ -13,6 +14,7 @@ import type { ExchangeSummaryBuilder } from './exchange-summary.ts';
 import { forwardedHeaders, ownHeaders } from './response-headers.ts';
 import { type RunningExchange, runHop } from './run-hop.ts';
 import { ClientStream, type ClientStreamOptions, type StreamEnd } from './stream/client-stream.ts';
+import { earlyBody } from './stream/early-body.ts';
 import type {
   Exchange,
   ExchangeFeatures,
@@ -32,7 +34,7 @@ export function streamResponse(
   running: RunningExchange,
   answer: StreamOutcome | Promise<Outcome>,
   options: StreamOptions,
-): Response {
+): Response | Promise<Response> {
   const { exchange, summary, secrets } = running;
   const { recording } = summary;
   const ready = answer instanceof Promise ? undefined : answer;
@@ -45,10 +47,19 @@ export function streamResponse(
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   summary.addHeaders(headers, false);
   recording?.clientStart(200, headers);
+  const init = { headers: nativeHeaders(headers) };
   const { lane } = exchange;
-  lane?.open(stream);
-  const body = lane === undefined ? new ReadableStream<Uint8Array>(stream as never) : null;
-  return new Response(body, { headers: nativeHeaders(headers) });
+  if (lane !== undefined) {
+    lane.open(stream);
+    return new Response(null, init);
+  }
+  return ready === undefined || ready.source?.isOver === false
+    ? new Response(new ReadableStream(stream as never), init)
+    : earlyResponse(stream, init);
+}
+
+async function earlyResponse(stream: ClientStream, init: ResponseInit): Promise<Response> {
+  return new Response((await earlyBody(stream)) as ReadableStream, init);
 }
 
 /** Connects a stream to its exchange; one object, as every stream would make ten closures instead. */
@@ -159,7 +170,7 @@ export function wholeResponse(
   summary.recording?.clientStart(status, headers);
   summary.recording?.clientChunk(answer.body);
   summary.end(status, answer.digest.usage, undefined, answer.digest.finish);
-  const body = answer.body as Uint8Array<ArrayBuffer> | string;
+  const body = lateBody(answer.body) as ReadableStream;
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }
 

@@ -74,6 +74,8 @@ export interface ResponseBody extends ActivitySource {
    * @throws as `read` does; BodyTooLarge, and then the rest is not read
    */
   readAll(most?: number): Uint8Array | Promise<Uint8Array>;
+  /** The whole body has come and was given out; left out: not known. */
+  readonly isOver?: boolean;
   /** The rest is not needed. Safe at any time. */
   cancel(): void;
 }

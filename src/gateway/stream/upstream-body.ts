@@ -107,6 +107,11 @@ export class UpstreamBody implements ChunkSink {
     return peeked.batch;
   }
 
+  /** The whole body has come and was read. */
+  get isOver(): boolean {
+    return this.#over || (this.#peeked === undefined && this.body.isOver === true);
+  }
+
   get hasPeeked(): boolean {
     return this.#peeked !== undefined;
   }

@@ -197,6 +197,10 @@ export class ResponseStream implements ResponseBody {
     });
   }
 
+  get isOver(): boolean {
+    return this.#over && this.#error === undefined && this.#at === this.#chunks.length;
+  }
+
   takeActivity(): boolean {
     const active = this.#active || this.#slow;
     this.#active = false;
