@@ -47,20 +47,19 @@ export function streamResponse(
   ownHeaders(headers, { requestId: exchange.id, target: ready?.target, notes: ready?.notes });
   summary.addHeaders(headers, false);
   recording?.clientStart(200, headers);
-  const init = { headers: nativeHeaders(headers) };
   const { lane } = exchange;
   if (lane !== undefined) {
     lane.open(stream);
-    return new Response(null, init);
+    return new Response(null, { headers: nativeHeaders(headers) });
   }
-  return ready === undefined || ready.source?.isOver === false
-    ? new Response(new ReadableStream(stream as never), init)
-    : earlyResponse(stream, init);
+  const mayBeWhole = ready !== undefined && ready.source?.isOver !== false;
+  return mayBeWhole
+    ? earlyBody(stream).then((body) => streamed(body as ReadableStream, headers))
+    : streamed(new ReadableStream(stream as never), headers);
 }
 
-async function earlyResponse(stream: ClientStream, init: ResponseInit): Promise<Response> {
-  return new Response((await earlyBody(stream)) as ReadableStream, init);
-}
+const streamed = (body: ReadableStream, headers: FlatHeaders): Response =>
+  new Response(body, { headers: nativeHeaders(headers) });
 
 /** Connects a stream to its exchange; one object, as every stream would make ten closures instead. */
 class StreamedAnswer {

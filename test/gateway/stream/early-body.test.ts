@@ -147,3 +147,13 @@ for (const bytes of [400, 4000, 9000, 30_000]) {
     expect(isWhole).toBe(true);
   });
 }
+
+test('30 answers at the same time keep their own headers', async () => {
+  const text = words(400) + END;
+  script = { now: HEAD + chunk(text) + chunk('') };
+  const heads = await Promise.all(
+    Array.from({ length: 30 }, async () => (await ask('/v1/chat/completions', CHAT)).head),
+  );
+  const ids = heads.map((head) => /x-hopgate-request-id: (\S+)/.exec(head)?.[1]);
+  expect(new Set(ids).size).toBe(30);
+});
