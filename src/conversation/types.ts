@@ -134,7 +134,7 @@ export interface OpaqueBlock extends Node {
   readonly name: string;
   /** Its readable text, if it has one. */
   readonly text?: string;
-  /** What it holds (a Messages document with images): other protocols get these blocks in its place. */
+  /** Blocks that other protocols get in its place: a Messages document with images has no form there. */
   readonly parts?: readonly Block[];
   readonly wire: Wire;
 }

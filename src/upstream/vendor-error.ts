@@ -2,7 +2,7 @@
 
 import { type ErrorDetails, type ErrorKind, GatewayError } from '../conversation/errors.ts';
 import type { Profile } from '../conversation/profile-facts.ts';
-import { refusesTools } from '../conversation/refusal/refused-tools.ts';
+import { refusesTools, SEARCHED_CHARS } from '../conversation/refusal/refused-tools.ts';
 import type { Target } from '../conversation/target.ts';
 import { tryParse } from '../lib/json/json.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -66,9 +66,6 @@ function knownError({ errors, errorWords }: Profile, { code, message }: GatewayE
   for (const words in errorWords) if (start.includes(words.toLowerCase())) return errorWords[words];
   return undefined;
 }
-
-// What an error is about stands at its beginning; templates quote themselves behind it.
-const SEARCHED_CHARS = 4000;
 
 /**
  * The vendor refused the gateway's key: reported as a fault behind the gateway, since to the client a 401 in the

@@ -2,6 +2,7 @@
 
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { providersOf } from '../support/binary.ts';
 import { type FakeUpstream, say, startFakeUpstream } from '../support/fake-upstream/index.ts';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
 
@@ -12,20 +13,7 @@ let gateway: InProcess;
 
 beforeAll(async () => {
   upstream = await startFakeUpstream();
-  gateway = await startInProcess({
-    providers: Object.fromEntries(
-      VENDORS.map((protocol) => [
-        protocol,
-        {
-          protocol,
-          base_url: upstream.baseUrl(protocol),
-          keys: ['sk-upstream'],
-          models: [`m-${protocol}`],
-        },
-      ]),
-    ),
-    retry: { attempts: 1 },
-  });
+  gateway = await startInProcess(providersOf(upstream, VENDORS));
 });
 afterAll(async () => {
   await gateway.stop();

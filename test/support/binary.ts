@@ -1,5 +1,6 @@
 /** Starts the compiled binary for tests, with configurations that most of them share. */
 
+import type { FakeProtocol } from './fake-upstream/answer.ts';
 import type { FakeUpstream, Protocol } from './fake-upstream/index.ts';
 import { type Gateway, type GatewayOptions, startOneGateway } from './gateway-process.ts';
 import { startAsOne } from './replicas.ts';
@@ -52,8 +53,27 @@ export function threeProviders(upstream: FakeUpstream, more: Record<string, unkn
   };
 }
 
+/** A provider of each protocol, named by it, with the one model `m-PROTOCOL`, which is asked once. */
+export const providersOf = (
+  upstream: FakeUpstream,
+  protocols: readonly FakeProtocol[],
+): object => ({
+  providers: Object.fromEntries(
+    protocols.map((protocol) => [
+      protocol,
+      {
+        protocol,
+        base_url: upstream.baseUrl(protocol),
+        keys: ['sk-upstream'],
+        models: [`m-${protocol}`],
+      },
+    ]),
+  ),
+  retry: { attempts: 1 },
+});
+
 /**
- * The same with Gemini beside them: `via-gemini` goes out as `gemini-3-m1`, a model that wants its calls signed.
+ * {@link threeProviders} with Gemini beside them: `via-gemini` goes out as `gemini-3-m1`, a model that wants its calls signed.
  */
 export function allProviders(upstream: FakeUpstream, more: Record<string, unknown> = {}): object {
   const three = threeProviders(upstream, more) as { providers: object; routes: readonly object[] };

@@ -80,7 +80,7 @@ const EFFORTS = [
   { effort: 'high', description: 'Long reasoning for hard tasks.' },
 ];
 
-/** What an answer of a tool may take of the window before Codex cuts it. */
+/** Codex cuts an answer of a tool that takes more of the window. */
 const TOOL_BYTES = 10_000;
 
 /**

@@ -58,8 +58,8 @@ const MAY_BE_ABOUT_TOOLS: ReadonlySet<ErrorKind> = new Set([
   'upstream',
 ]);
 
-// What an error is about stands at its beginning; templates quote themselves behind it.
-const SEARCHED_CHARS = 4000;
+/** Characters of an error that are searched: a template of a server that fails quotes itself behind them. */
+export const SEARCHED_CHARS = 4000;
 
 /** Does the vendor say that this model takes no tools at all? llama.cpp says it with status 500. */
 export function refusesTools({ fromUpstream, kind, message }: GatewayError): boolean {

@@ -34,7 +34,9 @@ class EarlySink implements ByteSink {
 
   connect(client: ByteSink): void {
     this.#client = client;
-    client.write(concat(this.#parts));
+    const slow = client.write(concat(this.#parts));
+    // Nobody waits for it: its rejection, when the client goes, must not be unhandled.
+    if (slow instanceof Promise) slow.catch(() => {});
     client.flush();
     if (this.#isClosed) client.close();
   }

@@ -5,7 +5,7 @@ import { refusalRetry } from '../../../src/features/refusal-retry/index.ts';
 import { toolPairing } from '../../../src/features/tool-pairing/index.ts';
 import { vendorFit } from '../../../src/features/vendor-fit/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import { type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
+import { FINE, type Scripted, scriptedGateway } from '../../gateway/scripted.ts';
 
 const FEATURES = [refusalRetry(), toolPairing];
 
@@ -193,26 +193,11 @@ describe('signatures of thinking', () => {
         },
       },
     };
-    const answer: Scripted = {
-      json: {
-        id: 'resp_1',
-        object: 'response',
-        created_at: 1,
-        status: 'completed',
-        model: 'm',
-        output: [
-          {
-            type: 'message',
-            id: 'msg_1',
-            role: 'assistant',
-            status: 'completed',
-            content: [{ type: 'output_text', text: 'fine', annotations: [] }],
-          },
-        ],
-        usage: { input_tokens: 1, output_tokens: 1, total_tokens: 2 },
-      },
-    };
-    const gateway = scriptedGateway('openai-responses', [refusal, answer], FEATURES);
+    const gateway = scriptedGateway(
+      'openai-responses',
+      [refusal, FINE['openai-responses']],
+      FEATURES,
+    );
     expect((await gateway.ask('openai-responses', body)).status).toBe(200);
     expect((gateway.sent[1] as { input: unknown[] }).input).toEqual([
       body.input[0],

@@ -9,9 +9,8 @@ export interface Finding {
   /** `config`, `home`, `port`, `files`, `models`, `engine NAME`, `state`, `mcp NAME`, `tool NAME` or `provider NAME`. */
   readonly about: string;
   readonly status: 'ok' | 'warn' | 'fail' | 'skip';
-  /** What was found; never holds a secret. */
+  /** For people; secrets are masked. */
   readonly message: string;
-  /** What to do about it. */
   readonly hint?: string;
 }
 
