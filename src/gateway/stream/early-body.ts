@@ -1,21 +1,27 @@
 /** An answer that has come whole when it begins goes out as one body: no stream to be set up, and one write in place of two. */
 
-import { lateBody } from '../../lib/http/late-body.ts';
+import { COPIED_BYTES, lateBody } from '../../lib/http/late-body.ts';
 import { tickEnd } from '../../lib/loop/tick-end.ts';
 import type { ByteSink } from './client-lane.ts';
 import type { ClientStream } from './client-stream.ts';
 import { concat, type Output } from './pipeline.ts';
 
-/** Keeps what is written until there is a client to write it to. */
+/** Keeps what is written until there is a client to write it to; beyond {@link COPIED_BYTES}, writers wait for that. */
 class EarlySink implements ByteSink {
   readonly #parts: Output[] = [];
+  #held = 0;
+  /** Lets the writers go on that wait. */
+  #full: PromiseWithResolvers<unknown> | undefined;
   #client: ByteSink | undefined;
   #isClosed = false;
 
   write(chunk: Output): unknown {
     if (this.#client !== undefined) return this.#client.write(chunk);
     this.#parts.push(chunk);
-    return undefined;
+    this.#held += chunk.length;
+    if (this.#held <= COPIED_BYTES) return undefined;
+    this.#full ??= Promise.withResolvers();
+    return this.#full.promise;
   }
 
   flush(): unknown {
@@ -34,10 +40,16 @@ class EarlySink implements ByteSink {
 
   connect(client: ByteSink): void {
     this.#client = client;
-    const slow = client.write(concat(this.#parts));
-    // Nobody waits for it: its rejection, when the client goes, must not be unhandled.
-    if (slow instanceof Promise) slow.catch(() => {});
+    let slow: unknown;
+    for (const part of this.#parts) {
+      const written = client.write(part);
+      if (!(written instanceof Promise)) continue;
+      // Where nobody waits for it, its rejection, when the client goes, must not be unhandled.
+      written.catch(() => {});
+      slow = written;
+    }
     client.flush();
+    this.#full?.resolve(slow);
     if (this.#isClosed) client.close();
   }
 }

@@ -5,7 +5,7 @@
 // has its length in the head, too.
 const GATHERED_BYTES = 8 * 1024;
 // The stream copies its bytes: beyond this, that costs more than the calls.
-const COPIED_BYTES = 256 * 1024;
+export const COPIED_BYTES = 256 * 1024;
 
 interface Sink {
   write(chunk: Uint8Array | string): unknown;

@@ -2,6 +2,9 @@
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import type { ByteSink } from '../../../src/gateway/stream/client-lane.ts';
+import type { ClientStream } from '../../../src/gateway/stream/client-stream.ts';
+import { earlyBody } from '../../../src/gateway/stream/early-body.ts';
 import { type InProcess, startInProcess } from '../../support/in-process.ts';
 
 const event = (delta: object, finish: string | null = null) =>
@@ -156,4 +159,25 @@ test('30 answers at the same time keep their own headers', async () => {
   );
   const ids = heads.map((head) => /x-hopgate-request-id: (\S+)/.exec(head)?.[1]);
   expect(new Set(ids).size).toBe(30);
+});
+
+test('a long answer is not gathered: its writer waits for the client, and the parts leave as they are', async () => {
+  const parts = [100_000, 100_000, 100_000, 100_000].map((size, at) => Buffer.alloc(size, 97 + at));
+  let written = 0;
+  const stream = {
+    async pull(sink: ByteSink) {
+      for (const part of parts) {
+        const slow = sink.write(part);
+        written++;
+        if (slow instanceof Promise) await slow;
+      }
+      sink.close();
+    },
+    cancel() {},
+  };
+  const body = await earlyBody(stream as unknown as ClientStream);
+  expect(written).toBe(3);
+  expect(body).toBeInstanceOf(ReadableStream);
+  const seen = await new Response(body as ReadableStream).bytes();
+  expect(Buffer.compare(seen, Buffer.concat(parts))).toBe(0);
 });
