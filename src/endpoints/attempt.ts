@@ -256,15 +256,28 @@ export const refusesBase64 = (
   kind === 'invalid_request' &&
   /encoding_?format|base64/i.test(`${param} ${message}`);
 
-/** Only completions generate tokens. What is in a form (audio, images) is not counted in tokens beforehand. */
+/** Media are no tokens of the prompt, and a form is not counted beforehand. */
+export function promptTokens({
+  exchange,
+  endpoint,
+  request,
+}: Pick<RunningEndpoint, 'exchange' | 'endpoint' | 'request'>): number {
+  if (exchange.form !== undefined) return 0;
+  const { model, bytes } = request;
+  return estimatedTokens(endpoint.media === true ? request.recorded(model).length : bytes);
+}
+
+/** Only completions generate tokens. */
 export function startOf(
-  { exchange, endpoint, request }: RunningEndpoint,
+  running: RunningEndpoint,
   target: Target,
   upstreamKey: string | undefined,
   attempt: number,
 ): TryStart {
+  const { endpoint, request } = running;
   const { model, stream, bytes, allowed } = request;
   const completes = endpoint.name === 'completions';
+  const media = endpoint.mediaTokens?.(bytes);
   return {
     target,
     model,
@@ -272,10 +285,10 @@ export function startOf(
     hop: 1,
     attempt,
     stream,
-    inputTokens: exchange.form === undefined ? estimatedTokens(bytes) : 0,
+    inputTokens: promptTokens(running),
     maxOutputTokens: completes ? allowed?.tokens : 0,
-    each: endpoint.each,
-    choices: completes || endpoint.each ? (allowed?.choices ?? 1) : 1,
+    media,
+    choices: completes || media ? (allowed?.choices ?? 1) : 1,
     serviceTier: undefined,
   };
 }

@@ -16,8 +16,8 @@ export interface Endpoint {
   readonly otherPaths?: readonly string[];
   /** Its answer is no text and no numbers about texts: without usage, nothing says how much was made. */
   readonly media?: boolean;
-  /** Output tokens of each image: of a usual one, and of the largest. */
-  readonly each?: TryStart['each'];
+  /** Tokens of what a request of so many bytes sends and gets beside text. */
+  mediaTokens?(bytes: number): TryStart['media'];
   /** Its answer is a text that may be empty, such as the transcript of silence. */
   readonly mayBeEmpty?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
@@ -49,7 +49,33 @@ export const embeddingsBy = (form: EmbedMethod): Endpoint => ({ ...EMBEDDINGS, f
  * An image of medium quality, and one of 3584×2048 in high quality (gpt-image-1 and 2:
  * https://developers.openai.com/api/docs/guides/image-generation#calculating-costs).
  */
-const IMAGE = { likely: 1584, most: 12_329 };
+const image = (): TryStart['media'] => ({
+  likely: { input: 0, output: 1584 },
+  most: { input: 0, output: 12_329 },
+});
+
+/**
+ * Of gpt-4o-mini-tts, a minute is 1250 tokens ($0.015 a minute, $12 a million: https://developers.openai.com/api/docs/pricing)
+ * and about 900 letters; slow speech takes twice as long.
+ */
+const speech = (bytes: number): TryStart['media'] => ({
+  likely: { input: 0, output: Math.ceil(1.4 * bytes) },
+  most: { input: 0, output: Math.ceil(2.8 * bytes) },
+});
+
+/**
+ * Of gpt-4o-transcribe, ten tokens for a second, of 1400 at most, and 2000 tokens of text
+ * (https://developers.openai.com/api/docs/models/gpt-4o-transcribe). A second has 8 kB, or 2 kB of what is packed most tightly.
+ */
+const transcript = (bytes: number): TryStart['media'] => {
+  const heard = (bytesOfToken: number) => {
+    const input = Math.min(14_000, Math.ceil(bytes / bytesOfToken));
+    return { input, output: Math.min(2000, input) };
+  };
+  return { likely: heard(800), most: heard(200) };
+};
+
+const TRANSCRIPT = { media: true, mayBeEmpty: true, mediaTokens: transcript };
 
 export const ENDPOINTS: readonly Endpoint[] = [
   EMBEDDINGS,
@@ -58,10 +84,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
   { name: 'rerank', path: '/rerank', otherPaths: ['/v2/rerank'] },
   // https://platform.openai.com/docs/api-reference/moderations/create
   { name: 'moderations', path: '/moderations', defaultModel: 'omni-moderation-latest' },
-  { name: 'images-generations', path: '/images/generations', media: true, each: IMAGE },
-  { name: 'images-edits', path: '/images/edits', media: true, each: IMAGE },
+  { name: 'images-generations', path: '/images/generations', media: true, mediaTokens: image },
+  { name: 'images-edits', path: '/images/edits', media: true, mediaTokens: image },
   { name: 'images-variations', path: '/images/variations', media: true },
-  { name: 'audio-speech', path: '/audio/speech', media: true },
-  { name: 'audio-transcriptions', path: '/audio/transcriptions', media: true, mayBeEmpty: true },
-  { name: 'audio-translations', path: '/audio/translations', media: true, mayBeEmpty: true },
+  { name: 'audio-speech', path: '/audio/speech', media: true, mediaTokens: speech },
+  { name: 'audio-transcriptions', path: '/audio/transcriptions', ...TRANSCRIPT },
+  { name: 'audio-translations', path: '/audio/translations', ...TRANSCRIPT },
 ];

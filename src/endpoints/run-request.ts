@@ -1,11 +1,10 @@
 /** The tries of an endpoint's request: route → what the key may use → tries → the client's response. */
 
-import { estimatedTokens } from '../conversation/usage.ts';
 import { failedResponse } from '../gateway/responses.ts';
 import { ExchangeSession } from '../gateway/tries/exchange-session.ts';
 import { affordableTargets } from '../gateway/tries/open-account.ts';
 import { retry } from '../gateway/tries/retry.ts';
-import type { AttemptEvents, Exchange, FailedOutcome } from '../gateway/types.ts';
+import type { AttemptEvents, FailedOutcome } from '../gateway/types.ts';
 import {
   permittedTargets,
   plainRequest,
@@ -14,9 +13,9 @@ import {
   targetsForNamed,
 } from '../routing/index.ts';
 import { secretsOf } from '../upstream/secrets.ts';
-import { attempt, refusesBase64 } from './attempt.ts';
+import { attempt, promptTokens, refusesBase64 } from './attempt.ts';
 import { answerResponse } from './response.ts';
-import type { AnswerOutcome, EndpointRequest, RunningEndpoint } from './types.ts';
+import type { AnswerOutcome, RunningEndpoint } from './types.ts';
 
 interface RunOptions {
   readonly onRetry: (failed: FailedOutcome) => void;
@@ -34,7 +33,7 @@ export async function answered(
 ): Promise<Response> {
   const { exchange, request, services, account, summary } = admitted;
   const session = new ExchangeSession(exchange, exchange.body);
-  const decision = route(factsOf(exchange, request, session), services.table, account?.route);
+  const decision = route(factsOf(admitted, session), services.table, account?.route);
   if (!decision.ok) throw decision.error;
   const { routeName } = decision;
   const all = decision.targets;
@@ -93,13 +92,13 @@ export function triedAt(
 
 /** For rules these requests are of the protocol of their API; of their size only the length of the body is known. */
 function factsOf(
-  exchange: Exchange,
-  { model, stream, bytes }: EndpointRequest,
+  asked: Pick<RunningEndpoint, 'exchange' | 'endpoint' | 'request'>,
   session: ExchangeSession,
 ) {
+  const { exchange, request } = asked;
+  const { model, stream } = request;
   const plain = plainRequest(model, exchange.protocol.name, Date.now());
-  const { headers, form } = exchange;
-  const tokens = form === undefined ? estimatedTokens(bytes) : 0;
+  const { headers } = exchange;
   return {
     ...plain,
     stream,
@@ -107,6 +106,8 @@ function factsOf(
     get affinity() {
       return session.affinity;
     },
-    tokens,
+    get tokens() {
+      return promptTokens(asked);
+    },
   };
 }

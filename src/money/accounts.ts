@@ -1,6 +1,7 @@
 /** The accounts of exchanges: each try is reserved, priced, counted once, and written to the journal. */
 
 import type {
+  MediaTokens,
   Spent,
   TryAccount,
   TryEnd,
@@ -274,14 +275,18 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (settles !== undefined)
       return { tokens: 0, nanoUsd: 0, owed: true, countedAt: settles.countedAt };
     const usage = this.#expectedUsage();
-    const { maxOutputTokens, each, choices = 1 } = this.start;
+    const { maxOutputTokens, media, choices = 1 } = this.start;
     const { estimate } = this.account.options;
-    const output = estimate.allowed(each?.most ?? maxOutputTokens, choices);
-    const likely = each === undefined ? usage : { ...usage, output: each.likely * choices };
+    const withMedia = (tokens: MediaTokens | undefined): Usage =>
+      tokens === undefined
+        ? usage
+        : { input: usage.input + tokens.input, output: tokens.output * choices };
+    const output = estimate.allowed(media?.most.output ?? maxOutputTokens, choices);
+    const most = { input: withMedia(media?.most).input, output };
     return {
       tokens: totalInput(usage) + usage.output,
-      nanoUsd: this.#applied(likely)?.cost,
-      mostNanoUsd: this.#price?.most({ input: usage.input, output }, this.#served(usage)),
+      nanoUsd: this.#applied(withMedia(media?.likely))?.cost,
+      mostNanoUsd: this.#price?.most(most, this.#served(usage)),
       choices,
     };
   }

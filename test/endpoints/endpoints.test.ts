@@ -433,55 +433,67 @@ test('a request is counted with its price, and a budget that is used up refuses 
   expect(upstream.received.length).toBe(statuses.filter((status) => status === 200).length);
 });
 
-/** An image of the largest size costs $0.493 here, so a dollar is enough for two at a time. */
-test.each<[name: string, path: string, fields: Record<string, string>, admitted: number]>([
-  ['generated', '/images/generations', {}, 2],
-  ['generated, two by each', '/images/generations', { n: '2' }, 1],
-  ['edited', '/images/edits', {}, 2],
-  ['edited, two by each', '/images/edits', { n: '2' }, 1],
-])(
-  'images that are %s at the same time do not go beyond a budget',
-  async (_, path, fields, admitted) => {
-    const finish = Promise.withResolvers<void>();
-    const usage = { input_tokens: 10, output_tokens: 1584, total_tokens: 1594 };
-    const upstream = vendor(async () => {
-      await finish.promise;
-      return Response.json({ created: 1, data: [{ b64_json: 'AAAA' }], usage });
+const SOUND = 'x'.repeat(2_800_000);
+/** Each costs $0.45 to 0.5 at most, so a dollar is enough for two at a time. */
+test.each<
+  [
+    name: string,
+    path: string,
+    price: { input: number; output: number },
+    fields: Record<string, string>,
+    admitted: number,
+  ]
+>([
+  ['images', '/images/generations', { input: 5, output: 40 }, {}, 2],
+  ['images, two by each', '/images/generations', { input: 5, output: 40 }, { n: '2' }, 1],
+  ['edited images', '/images/edits', { input: 5, output: 40 }, {}, 2],
+  ['edited images, two by each', '/images/edits', { input: 5, output: 40 }, { n: '2' }, 1],
+  ['speech', '/audio/speech', { input: 1, output: 40 }, { input: 'word '.repeat(800) }, 2],
+  ['transcripts', '/audio/transcriptions', { input: 30, output: 20 }, { file: SOUND }, 2],
+  ['translations', '/audio/translations', { input: 30, output: 20 }, { file: SOUND }, 2],
+])('%s at the same time do not go beyond a budget', async (_, path, price, fields, admitted) => {
+  const finish = Promise.withResolvers<void>();
+  const usage = { input_tokens: 10, output_tokens: 1584, total_tokens: 1594 };
+  const upstream = vendor(async () => {
+    await finish.promise;
+    return Response.json({ created: 1, data: [{ b64_json: 'AAAA' }], usage });
+  });
+  const gateway = await gatewayTo([upstream], {
+    providers: { v0: providerAt(upstream.url, { prices: { '*': price } }) },
+    auth: { keys: [{ name: 'ann', key: 'sk-ann-0001', budgets: [{ usd: 1, per: 'day' }] }] },
+  });
+  const all = { model: 'm', prompt: 'a cat', ...fields };
+  const ask = () => {
+    const form = new FormData();
+    for (const [name, value] of Object.entries(all)) {
+      form.set(name, name === 'file' ? new File([value], 'a.mp3') : value);
+    }
+    form.set('image', new File(['image'], 'a.png'));
+    const isForm = /edits|scriptions|lations/.test(path);
+    return fetch(`${gateway.url}/v1${path}`, {
+      method: 'POST',
+      headers: {
+        authorization: 'Bearer sk-ann-0001',
+        ...(!isForm && { 'content-type': 'application/json' }),
+      },
+      body: isForm ? form : JSON.stringify({ ...all, ...(fields.n && { n: Number(fields.n) }) }),
     });
-    const gateway = await gatewayTo([upstream], {
-      providers: { v0: providerAt(upstream.url, { prices: { '*': { input: 5, output: 40 } } }) },
-      auth: { keys: [{ name: 'ann', key: 'sk-ann-0001', budgets: [{ usd: 1, per: 'day' }] }] },
-    });
-    const all = { model: 'm', prompt: 'a cat', ...fields };
-    const ask = () => {
-      const form = new FormData();
-      for (const [name, value] of Object.entries(all)) form.set(name, value);
-      form.set('image', new File(['image'], 'a.png'));
-      const isForm = path.endsWith('edits');
-      return fetch(`${gateway.url}/v1${path}`, {
-        method: 'POST',
-        headers: {
-          authorization: 'Bearer sk-ann-0001',
-          ...(!isForm && { 'content-type': 'application/json' }),
-        },
-        body: isForm ? form : JSON.stringify({ ...all, ...(fields.n && { n: Number(fields.n) }) }),
-      });
-    };
-    const asked = Array.from({ length: 8 }, async () => {
-      const answer = await ask();
-      await answer.arrayBuffer();
-      return answer.status;
-    });
-    let refused = 0;
-    for (const one of asked) void one.then((status) => (refused += Number(status === 429)));
-    await until(() => refused === 8 - admitted);
-    expect(upstream.begun()).toBe(admitted);
-    finish.resolve();
-    await Promise.all(asked);
-    // What they really cost leaves room for the next.
-    expect((await ask()).status).toBe(200);
-  },
-);
+  };
+  const asked = Array.from({ length: 8 }, async () => {
+    const answer = await ask();
+    await answer.arrayBuffer();
+    return answer.status;
+  });
+  let refused = 0;
+  for (const one of asked) void one.then((status) => (refused += Number(status === 429)));
+  await until(() => refused === 8 - admitted);
+  await until(() => upstream.begun() >= admitted);
+  expect(upstream.begun()).toBe(admitted);
+  finish.resolve();
+  await Promise.all(asked);
+  // What they really cost leaves room for the next.
+  expect((await ask()).status).toBe(200);
+});
 
 test('a client that leaves stops the vendor', async () => {
   let cancelled = false;

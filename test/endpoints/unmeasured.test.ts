@@ -32,6 +32,7 @@ beforeAll(async () => {
         prices: {
           tokens: { input: 5, output: 40 },
           each: { input: 0, output: 0, request: 20 },
+          words: { input: 5, output: 40, request: 0.1 },
           free: { input: 0, output: 0 },
         },
       },
@@ -45,14 +46,14 @@ afterAll(async () => {
 });
 
 /** Its row: the cost, and whether it is estimated. */
-async function costOf(path: string, model: string) {
+async function costOf(path: string, model: string, more: object = {}) {
   const form = new FormData();
   form.set('model', model);
   form.set('file', new File(['sound'], 'a.mp3'));
   const isForm = /transcriptions|translations|edits|variations/.test(path);
   const response = await fetch(`${gateway.url}/v1${path}`, {
     method: 'POST',
-    body: isForm ? form : JSON.stringify({ model, input: 'a cat', prompt: 'a cat' }),
+    body: isForm ? form : JSON.stringify({ model, input: 'a cat', prompt: 'a cat', ...more }),
   });
   expect(response.status).toBe(200);
   await response.arrayBuffer();
@@ -88,6 +89,12 @@ test.each(PATHS)('%s without usage: unknown, the price of a request, or free', a
     await costOf(path, 'each'),
     await costOf(path, 'free'),
   ]).toEqual([...[null, 20_000_000, 0]]);
+});
+
+test('media in a body are no words of its prompt', async () => {
+  usage = undefined;
+  const media = 'QUFB'.repeat(100_000);
+  expect(await costOf('/images/generations', 'words', { image: media })).toBeLessThan(1_000_000);
 });
 
 test('with usage, tokens are counted; what is made of texts needs none', async () => {

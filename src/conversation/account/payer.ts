@@ -14,6 +14,12 @@ export interface Payer {
   beginTry(start: TryStart): TryAccount | Promise<TryAccount>;
 }
 
+/** Tokens of the media of a request, and of those of each of its answers. */
+export interface MediaTokens {
+  readonly input: number;
+  readonly output: number;
+}
+
 /** What was counted of a try. */
 export interface Spent {
   readonly usage: Usage;
@@ -44,8 +50,8 @@ export interface TryStart {
   readonly inputTokens: number;
   /** What the request allows; undefined: it does not say. 0 where an answer has no tokens (embeddings). */
   readonly maxOutputTokens: number | undefined;
-  /** Output tokens to reserve money for, of each answer whose length says nothing of them: of a usual one, at most. */
-  readonly each?: { readonly likely: number; readonly most: number } | undefined;
+  /** Of images and sound, whose length in bytes says nothing of tokens: what money is reserved for, beside the prompt. */
+  readonly media?: { readonly likely: MediaTokens; readonly most: MediaTokens } | undefined;
   /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
   readonly choices?: number;
   /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */
