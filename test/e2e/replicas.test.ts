@@ -20,10 +20,12 @@ const REPLY = {
   object: 'chat.completion',
   created: 1,
   model: 'm1',
+  data: [{ object: 'embedding', index: 0, embedding: [1] }],
   choices: [{ index: 0, message: { role: 'assistant', content: 'Fine.' }, finish_reason: 'stop' }],
   usage: { prompt_tokens: 10, completion_tokens: 2, total_tokens: 12 },
 };
 
+const CHAT = '/v1/chat/completions';
 const OPERATOR = 'key-of-operator';
 
 describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
@@ -88,20 +90,23 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
     for (const one of replicas) running.delete(one);
   }
 
-  async function ask({ url }: Gateway, key: string): Promise<Response> {
-    const answer = await fetch(`${url}/v1/chat/completions`, {
+  async function ask({ url }: Gateway, key: string, path = CHAT): Promise<Response> {
+    const answer = await fetch(url + path, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, connection: 'close' },
-      body: JSON.stringify({ model: 'm1', messages: [{ role: 'user', content: 'hi' }] }),
+      body: JSON.stringify({
+        model: 'm1',
+        ...(path === CHAT ? { messages: [{ role: 'user', content: 'hi' }] } : { input: 'hi' }),
+      }),
     });
     await answer.arrayBuffer();
     return answer;
   }
   /** One after the other goes to the next replica, as behind a load balancer. */
-  const askAll = (replicas: readonly Gateway[], key: string, count: number) =>
+  const askAll = (replicas: readonly Gateway[], key: string, count: number, path = CHAT) =>
     Promise.all(
       Array.from({ length: count }, (_, i) =>
-        ask(replicas[i % replicas.length]!, key).catch(() => undefined),
+        ask(replicas[i % replicas.length]!, key, path).catch(() => undefined),
       ),
     );
   const passed = (answers: readonly (Response | undefined)[]) =>
@@ -151,45 +156,50 @@ describe.skipIf(!HAS_CACHE || !HAS_POSTGRES)('three replicas', () => {
     await stop(replicas);
   });
 
-  test('a budget is never exceeded, and what a killed replica held is never free', async () => {
-    const key = 'key-of-buyer';
-    const replicas = await start([
-      { name: 'buyer', key, budgets: [{ name: 'forty', usd: 40, per: 'total' }] },
-    ]);
-    billed = 0;
-    delayMs = 20;
-    let over = false;
-    let looks = true;
-    const looking = (async () => {
-      while (looks) {
-        // The tables are made with the first draw.
-        const found = await counted('%forty').catch(() => undefined);
-        if (found !== undefined && found.spent + found.held > 40 * NANO) over = true;
-        await Bun.sleep(10);
-      }
-    })();
-    await until(async () => passed(await askAll(replicas, key, 6)) > 0);
-    const asking = askAll(replicas, key, 30);
-    await Bun.sleep(10);
-    const [dying, ...living] = replicas;
-    dying!.signal('SIGKILL');
-    await asking;
-    // The rest ask until nothing is left for them.
-    for (let none = 0; none < 3; ) none = passed(await askAll(living, key, 6)) === 0 ? none + 1 : 0;
-    delayMs = 0;
-    looks = false;
-    await looking;
-    expect(over).toBe(false);
-    expect(billed).toBeLessThanOrEqual(40);
-    expect(billed).toBeGreaterThan(10);
-    const last = await ask(living[0]!, key);
-    expect(last.status).toBe(429);
-    await stop(replicas);
-    const { spent, held } = await counted('%forty');
-    // Beside what was spent, only the lease of the dead one is left.
-    expect(spent + held).toBeLessThanOrEqual(40 * NANO);
-    expect(spent + held).toBeGreaterThanOrEqual(billed * NANO);
-  });
+  test.each([CHAT, '/v1/embeddings'])(
+    'a budget is never exceeded, and what a killed replica held is never free (%s)',
+    async (path) => {
+      const key = `key-of-buyer-at-${path}`;
+      const law = `${path.split('/').at(-1)}-forty`;
+      const replicas = await start([
+        { name: 'buyer', key, budgets: [{ name: law, usd: 40, per: 'total' }] },
+      ]);
+      billed = 0;
+      delayMs = 20;
+      let over = false;
+      let looks = true;
+      const looking = (async () => {
+        while (looks) {
+          // The tables are made with the first draw.
+          const found = await counted(`%${law}`).catch(() => undefined);
+          if (found !== undefined && found.spent + found.held > 40 * NANO) over = true;
+          await Bun.sleep(10);
+        }
+      })();
+      await until(async () => passed(await askAll(replicas, key, 6, path)) > 0);
+      const asking = askAll(replicas, key, 30, path);
+      await Bun.sleep(10);
+      const [dying, ...living] = replicas;
+      dying!.signal('SIGKILL');
+      await asking;
+      // The rest ask until nothing is left for them.
+      for (let none = 0; none < 3; )
+        none = passed(await askAll(living, key, 6, path)) === 0 ? none + 1 : 0;
+      delayMs = 0;
+      looks = false;
+      await looking;
+      expect(over).toBe(false);
+      expect(billed).toBeLessThanOrEqual(40);
+      expect(billed).toBeGreaterThan(10);
+      const last = await ask(living[0]!, key, path);
+      expect(last.status).toBe(429);
+      await stop(replicas);
+      const { spent, held } = await counted(`%${law}`);
+      // Beside what was spent, only the lease of the dead one is left.
+      expect(spent + held).toBeLessThanOrEqual(40 * NANO);
+      expect(spent + held).toBeGreaterThanOrEqual(billed * NANO);
+    },
+  );
 
   test('a frozen cache or database holds no request for ever; it is told once and heals', async () => {
     const limited = {
