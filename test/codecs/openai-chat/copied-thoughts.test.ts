@@ -69,11 +69,20 @@ const COPIES: Readonly<Record<string, readonly Delta[]>> = {
   ],
   'that is empty': [field('Let me think'), says('<think>\n\n</think>\n\nHi there')],
 };
+const details = (text: string): Delta =>
+  ({ reasoning_details: [{ type: 'reasoning.text', text }] }) as JsonObject as Delta;
+/** Pieces that each begin with all before them. The thought is "Let me think", the text "Hi there". */
+const REPEATED: Readonly<Record<string, (text: string) => Delta>> = {
+  'in reasoning_content': field,
+  'in reasoning': (text) => ({ reasoning: text }),
+  'in reasoning_details': details,
+};
 const NO_COPIES: Readonly<Record<string, readonly Delta[]>> = {
   'a text': [field('Let me think'), says('Hi'), says(' there')],
   'a text that begins like a tag': [field('Let me think'), says('<th'), says('ead> is a tag')],
   'a tag in the middle': [field('Let me think'), says('In '), says('<think>Let me think</think>')],
   'a tag that nothing closes': [field('Let me think'), says('<think>'), says('Let me')],
+  'thoughts that begin alike': [field('Ha '), field('Ha ha ha '), field('Ha '), says('Hi')],
   'no thoughts': [says('<thin'), says('ker>Hi')],
   'white space that does not end': [field('Let me'), ...Array(30).fill(says(' '.repeat(50)))],
   'white space that does not end in a tag': [
@@ -163,6 +172,26 @@ for (const [way, FEATURES] of Object.entries(WAYS)) {
         expect(text.split(JSON.stringify(thoughts).slice(1, -1)).length).toBe(2);
         expect(notes).toContain('leaked_thinking_moved');
       });
+    }
+
+    for (const client of CLIENTS) {
+      test.each(Object.entries(REPEATED))(
+        `${client}: thoughts whose pieces repeat all before them come once (%s)`,
+        async (_, thought) => {
+          const pieces = ['Let me t', 'Let me think', 'Let me think'].map(thought);
+          const script = { sse: [sse([...pieces, says('Hi'), says(' there')])] };
+          const gateway = scriptedGateway('openai-chat', [script], FEATURES);
+          const answer = await gateway.ask(client, { model: 'm', stream: true, ...ASKED[client] });
+          const asField = /"reasoning":|"type":"reasoning.text","text":/g;
+          expect(read(answer.text.replaceAll(asField, '"thinking":'))).toEqual({
+            thoughts: 'Let me think',
+            said: 'Hi there',
+          });
+          expect(gateway.summaries[0]!.notes.map(({ name }) => name)).toContain(
+            'leaked_thinking_moved',
+          );
+        },
+      );
     }
 
     test.each(Object.entries(NO_COPIES))('%s is no copy: the bytes stay', async (_, deltas) => {

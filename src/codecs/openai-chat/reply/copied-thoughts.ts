@@ -1,7 +1,8 @@
 /**
  * Thoughts that a vendor sends twice: in a field of their own, and in tags where the text begins. MiniMax does so unless
  * `reasoning_split` is asked for (github.com/vellum-ai/vellum-assistant/pull/34556, github.com/can1357/oh-my-pi/pull/2434).
- * The copy is left out: cut by the pieces of the field, its own pieces would be texts of the answer.
+ * The copy is left out: cut by the pieces of the field, its own pieces would be texts of the answer. So is what a piece of the
+ * field repeats: MiniMax documents pieces that each begin with all before them (github.com/MiniMax-AI/MiniMax-M2/issues/95).
  */
 
 import type { Notes } from '../../../conversation/notes.ts';
@@ -13,6 +14,8 @@ const BEGINNING = /^\s*(?:<[mthinkg:]{0,11})?$/;
 const COMPARED = 200;
 /** So much text, nearly all of it white space, is not waited for any longer. */
 const MAX_HELD = 4 * COMPARED;
+/** Shorter beginnings may come twice by chance. */
+const MIN_REPEATED = 8;
 
 const squeezed = (text: string): string =>
   text.slice(0, MAX_HELD).replace(/\s+/g, '').slice(0, COMPARED);
@@ -29,18 +32,40 @@ export class CopiedThoughts {
   /** Characters without white space: of the thoughts in their own field, and of the copy so far. */
   #size = 0;
   #copied = 0;
+  /** How the thoughts in their own field begin, and how long they are. */
+  #first = '';
+  #length = 0;
   /** Text behind as many characters as the thoughts have: of the answer, if nothing closes the tag. */
   #beyond = '';
-  /** A copy was found. */
-  isCopy = false;
+  #isCopy = false;
+  /** Something was left out. */
+  hasLeftOut = false;
 
   constructor(private readonly notes: Notes) {}
 
-  /** A piece of the thoughts in their own field. */
-  thought(text: string): void {
-    if (this.isOver) return;
+  /** What is new in a piece of the thoughts in their own field. */
+  thought(piece: string): string {
+    if (this.isOver) return piece;
+    const text = this.#repeats(piece) ? piece.slice(this.#length) : piece;
+    if (this.#first.length < COMPARED) this.#first += text.slice(0, COMPARED);
+    this.#length += text.length;
     if (this.#thoughts.length < COMPARED) this.#thoughts += squeezed(text);
     this.#size += solid(text);
+    return text;
+  }
+
+  /** Does the piece begin with all that came before? */
+  #repeats(piece: string): boolean {
+    const length = this.#length;
+    const repeats =
+      length >= MIN_REPEATED && piece.length >= length && piece.startsWith(this.#first);
+    if (repeats && !this.hasLeftOut) this.#leaveOut();
+    return repeats;
+  }
+
+  #leaveOut(): void {
+    this.hasLeftOut = true;
+    this.notes.add('leaked_thinking_moved', undefined, 'a copy');
   }
 
   /** The text of the answer has begun: nothing is looked for any more. */
@@ -76,7 +101,7 @@ export class CopiedThoughts {
   /** At the end of the answer: its text among what still waits. */
   rest(): string {
     if (this.#state === 'inside') this.#count(this.#held);
-    const rest = this.isCopy ? this.#beyond.trimStart() : this.#held;
+    const rest = this.#isCopy ? this.#beyond.trimStart() : this.#held;
     this.#state = 'over';
     this.#held = '';
     this.#beyond = '';
@@ -96,8 +121,8 @@ export class CopiedThoughts {
     const size = Math.min(copy.length, this.#thoughts.length);
     if (copy.slice(0, size) !== this.#thoughts.slice(0, size)) return this.rest();
     if (end < 0 && size < COMPARED) return waits ? '' : this.rest();
-    this.isCopy = true;
-    this.notes.add('leaked_thinking_moved', undefined, 'a copy');
+    this.#isCopy = true;
+    this.#leaveOut();
     this.#state = 'inside';
     this.#closing = closing;
     this.#held = this.#held.slice(tag.length);

@@ -57,7 +57,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       refusal: blocks.some((block) => block.type === 'refusal'),
     }),
     // Azure's filter leaves a choice without a message.
-    odd: said === undefined || isInParts(message.content) || copied.isCopy ? 'form' : undefined,
+    odd: said === undefined || isInParts(message.content) || copied.hasLeftOut ? 'form' : undefined,
     oddFinish: isOddFinish(reason, calls, context) ? 'finish_reason' : undefined,
     created: number(reply.created) || undefined,
     usage: withServiceTier(

@@ -128,9 +128,9 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     return out;
   }
 
-  /** A copy of the thoughts has been left out, and clients would still get its frames. */
+  /** Copied thoughts have been left out, and clients would still get its frames. */
   get #leftCopy(): boolean {
-    return this.#copied.isCopy && !this.#isOdd;
+    return this.#copied.hasLeftOut && !this.#isOdd;
   }
 
   #text(value: string, out: StreamEvent[]): void {
@@ -319,9 +319,9 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       if (!reasoning) reasoning = detailsText(details);
       const summary = onlySummaries(details);
       if (typeof reasoning === 'string' && reasoning !== '') {
-        this.#copied.thought(reasoning);
+        reasoning = this.#copied.thought(reasoning);
         if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
-        this.#blocks.text('reasoning', reasoning, out, summary);
+        if (reasoning !== '') this.#blocks.text('reasoning', reasoning, out, summary);
       } else if (this.#blocks.openType !== 'reasoning') this.#details = undefined;
       this.#details ??= new DetailsCollector();
       this.#details.push(details);
@@ -333,8 +333,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       return;
     }
     if (typeof reasoning === 'string' && reasoning !== '') {
-      this.#copied.thought(reasoning);
-      this.#blocks.text('reasoning', reasoning, out);
+      reasoning = this.#copied.thought(reasoning);
+      if (reasoning !== '') this.#blocks.text('reasoning', reasoning, out);
     }
   }
 
