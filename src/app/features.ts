@@ -3,6 +3,7 @@
 import type { Config } from '../config/config.ts';
 import type { Payer } from '../conversation/account/payer.ts';
 import type { Target } from '../conversation/target.ts';
+import { mentionsTools } from '../conversation/tools/mentions-tools.ts';
 import { uniqueCallIds, vendorCallIds } from '../features/call-ids/index.ts';
 import { clientTools } from '../features/client-tools/index.ts';
 import { compaction } from '../features/compaction/index.ts';
@@ -10,6 +11,7 @@ import type { Feature } from '../features/feature.ts';
 import { ForcedChoice } from '../features/forced-choice/index.ts';
 import { heldParts } from '../features/held-parts/index.ts';
 import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';
+import { legacyFunctions } from '../features/legacy-functions/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -23,6 +25,7 @@ import { type VisionFeature, withReadAhead, withRunReport } from '../features/vi
 import type { ClientRequest } from '../gateway/client-request.ts';
 import { sidePayer } from '../gateway/tries/side-calls.ts';
 import type { Exchange, ExchangeFeatures } from '../gateway/types.ts';
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import type { JsonObject } from '../lib/json/json.ts';
 import type { Recording } from '../samples/recording.ts';
 import type { HashedName } from '../state/erasures.ts';
@@ -78,6 +81,15 @@ type MakeFeature = (setup: ExchangeSetup) => Feature | readonly Feature[] | unde
 /** Clients that ask for compactions, or send what was compacted. */
 const COMPACTING: ReadonlySet<string> = new Set(['openai-responses', 'anthropic-messages']);
 
+const FUNCTION_CALL = needles('"function_call"');
+
+/** Does a request of Chat have functions, declared or called? */
+const usesFunctions = (request: ClientRequest): boolean =>
+  request.has('functions') ||
+  (!request.has('tools') &&
+    mentionsTools(request.bytes) &&
+    containsAny(request.bytes, FUNCTION_CALL));
+
 export function createFeatures(options: FeaturesOptions, initial: Config): Features {
   const { log, metrics, ledgers } = options;
   let config = initial;
@@ -120,6 +132,10 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     () => prefillEcho,
     ({ exchange }) => (COMPACTING.has(exchange.protocol.name) ? compaction : undefined),
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? clientTools : undefined),
+    ({ exchange, request }) =>
+      exchange.protocol.name === 'openai-chat' && usesFunctions(request)
+        ? legacyFunctions
+        : undefined,
     () => uniqueCallIds,
     leakedCalls.feature,
     () => clientToolNames,

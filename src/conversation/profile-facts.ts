@@ -134,18 +134,18 @@ export const PROFILE_FACTS = {
   // True.
   temperatureWithTopP: flag('Messages: accepts temperature and top_p in one request.'),
   // Any number; the first ones are sent.
-  maxStops: atLeast(0, 'How many stop sequences the vendor accepts.'),
+  maxStops: atLeast(0, 'Maximum stop sequences.'),
   // Any number; tools of the client go before those of the gateway.
   maxTools: atLeast(
     0,
-    'How many tools the vendor accepts. 0: requests with tools go elsewhere first.',
+    'Maximum tools. 0: requests with tools go elsewhere first.',
   ),
   // True.
   samplingWhileThinking: flag(
     'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',
   ),
   // True.
-  streamUsage: flag('Chat: usage in streams is requested with stream_options.include_usage.'),
+  streamUsage: flag('Chat: knows stream_options.include_usage.'),
   // Both; the client gets the form that it asked for.
   streams: oneOf(['always', 'never'], 'The vendor takes only streamed requests, or none.'),
   // True.
@@ -154,6 +154,8 @@ export const PROFILE_FACTS = {
   chatToolsWhileThinking: flag('Chat: accepts function tools while the model reasons.'),
   // True.
   strictTools: flag('Accepts `strict` on function tools.'),
+  // False: they become tools, and the calls of the answer function_call.
+  legacyFunctions: flag('Chat: knows functions and function_call.'),
   // False; a conversion of protocols declares it once in any case.
   uniqueTools: flag('Refuses a tool declared twice.'),
   maxToolName: atLeast(

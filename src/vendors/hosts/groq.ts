@@ -22,6 +22,8 @@ export const groq: Vendor = {
       dropParams: ['logit_bias', 'logprobs', 'top_logprobs', 'n'],
       // "property 'model_id' is unsupported" (https://console.groq.com/docs/api-reference#chat-create)
       messageFields: ['role', 'content', 'name', 'tool_calls', 'function_call', 'tool_call_id'],
+      // groq-sdk, resources/chat/completions: `functions`, `function_call` (deprecated)
+      legacyFunctions: true,
       temperature: { min: 0, max: 2 },
       maxStops: 4,
       reasoningField: 'reasoning',

@@ -20,6 +20,8 @@ export const OPENAI_FACTS = {
   // "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the top level."
   rootUnions: false,
   fileIds: true,
+  // https://developers.openai.com/api/reference/resources/chat (functions, deprecated)
+  legacyFunctions: true,
   temperature: { min: 0, max: 2 },
   maxStops: 4,
   // "Invalid 'tools': array too long. Expected an array with maximum length 128" (HybridAIOne/hybridclaw#1534)
