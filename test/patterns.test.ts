@@ -58,7 +58,7 @@ const COMPOSED: readonly (readonly [file: string, count: number, reason: string]
   ['src/config/sections/platform/index.ts', 1, "the forms of names, over the operator's file"],
   [
     'src/conversation/refusal/refused-tools.ts',
-    6,
+    8,
     'the same list of words in each, and bounded repetitions',
   ],
   [

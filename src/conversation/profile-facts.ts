@@ -136,10 +136,7 @@ export const PROFILE_FACTS = {
   // Any number; the first ones are sent.
   maxStops: atLeast(0, 'Maximum stop sequences.'),
   // Any number; tools of the client go before those of the gateway.
-  maxTools: atLeast(
-    0,
-    'Maximum tools. 0: requests with tools go elsewhere first.',
-  ),
+  maxTools: atLeast(0, 'Maximum tools. 0: requests with tools go elsewhere first.'),
   // True.
   samplingWhileThinking: flag(
     'Accepts temperature, top_p, penalties and log-probabilities while the model reasons.',

@@ -3,7 +3,8 @@
 import type { GatewayError } from '../errors.ts';
 import type { Profile } from '../profile-facts.ts';
 import type { Target } from '../target.ts';
-import type { Conversation } from '../types.ts';
+import { CLIENT_TOOLS } from '../tools/client-tools.ts';
+import type { Conversation, Tool } from '../types.ts';
 import { type FieldPath, refusedFields } from './refused-fields.ts';
 import { hasRefusedMedia, type MediaRefusal, refusedMedia } from './refused-media.ts';
 import { refusedSetting, type SettingRefusal } from './refused-settings.ts';
@@ -191,7 +192,8 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
   if (facts !== undefined) return { kind: 'shape', facts };
   const toolTypes = isBadRequest ? knownToolTypes(words, error.param) : undefined;
   if (toolTypes !== undefined) {
-    return { kind: 'setting', setting: 'types of tools', facts: { toolTypes } };
+    // A vendor that names one type at a time has a fault for each.
+    return { kind: 'setting', setting: `types ${toolTypes.join(' ')}`, facts: { toolTypes } };
   }
   const media = refusedMedia(error);
   if (media !== undefined) return media;
@@ -300,6 +302,7 @@ const CHANGES_HISTORY: ReadonlySet<HistoryRefusal['kind']> = new Set([
 export function canActOn(target: Target, error: GatewayError): boolean {
   const refusal = historyRefusal(error);
   const lesson = lessonOf(refusal);
+  if (lesson?.facts.toolTypes !== undefined && target.protocol !== 'openai-responses') return false;
   if (lesson === undefined || CHANGES_HISTORY.has(refusal!.kind)) return refusal !== undefined;
   return taught(target, lesson) !== target;
 }
@@ -321,10 +324,19 @@ export function faultOf(error: GatewayError): string {
  */
 export function mayLeaveOut(error: GatewayError, conversation: () => Conversation): boolean {
   const refusal = historyRefusal(error);
+  if (refusal?.kind === 'setting' && refusal.facts?.toolTypes !== undefined) {
+    return conversation().tools.some(isClientsOwn);
+  }
   if (refusal?.kind !== 'media' && refusal?.kind !== 'too-long') return true;
   const asked = conversation();
   return isSession(asked) && (refusal.kind === 'too-long' || hasRefusedMedia(asked, refusal));
 }
+
+/** Does the client run the tool, so that it is left to a vendor that does not run others? */
+const isClientsOwn = (tool: Tool): boolean =>
+  tool.type !== 'hosted' ||
+  tool.kind === 'tool_search' ||
+  Object.values(CLIENT_TOOLS).some(({ type }) => type === tool.kind);
 
 /** Will what is asked now come again in later requests? */
 export const isSession = ({ tools, turns }: Conversation): boolean =>
@@ -356,7 +368,7 @@ const MAX_FIELDS = 64;
 function taught(target: Target, { facts, paths }: Lesson): Target {
   const known = target.profile as unknown as Readonly<Record<string, unknown>>;
   const news = Object.entries(facts)
-    .map(([fact, value]) => [fact, GROWING.has(fact) ? joined(known[fact], value) : value] as const)
+    .map(([fact, value]) => [fact, joined(fact, known[fact], value)] as const)
     .filter(([fact, value]) => !isKnown(fact, known[fact], value));
   const fields = target.refusedFields ?? [];
   const seen = new Set(fields.map((path) => path.join('.')));
@@ -371,9 +383,12 @@ function taught(target: Target, { facts, paths }: Lesson): Target {
 /** Facts whose lists grow. */
 const GROWING: ReadonlySet<string> = new Set(['refusedBetas', 'reservedTools']);
 
-const joined = (known: unknown, more: unknown): readonly unknown[] => [
-  ...new Set([known ?? [], more].flat()),
-];
+/** What was known with what is new; types of tools become fewer. */
+function joined(fact: string, known: unknown, more: unknown): unknown {
+  if (GROWING.has(fact)) return [...new Set([known ?? [], more].flat())];
+  if (fact !== 'toolTypes' || !Array.isArray(known)) return more;
+  return known.filter((type) => (more as readonly unknown[]).includes(type));
+}
 
 /** A cap only sinks; a list of stops only becomes shorter; a model that always reasons does so by default, too. */
 function isKnown(fact: string, known: unknown, value: unknown): boolean {

@@ -2,9 +2,16 @@
 
 import type { ErrorKind, GatewayError } from '../errors.ts';
 
-/** Types that agents declare, or items of the input that need them (Codex, github.com/openai/codex codex-rs/core). */
+/** Types of tools in Responses (openai-node, resources/responses: Tool; github.com/openai/codex codex-rs/core). */
+const TYPES = [
+  ...['function', 'custom', 'namespace', 'tool_search', 'web_search', 'file_search', 'mcp'],
+  ...['image_generation', 'code_interpreter', 'computer', 'computer_use_preview'],
+  ...['shell', 'local_shell', 'apply_patch'],
+];
+
+/** Those that agents declare, or items of the input that need them. */
 const UNKNOWN =
-  '(?:namespace|custom|tool_search|additional_tools|web_search|image_generation|mcp|shell|local_shell|apply_patch)';
+  '(?:namespace|custom|tool_search|additional_tools|web_search(?:_preview\\w{0,20})?|file_search|mcp|image_generation|code_interpreter|computer_use_preview|shell|local_shell|apply_patch)';
 
 /**
  * The group lists the types that the vendor knows; without one it knows functions. Sentences are in lower case, without
@@ -15,14 +22,25 @@ const SENTENCES: readonly RegExp[] = [
   new RegExp(`invalid value: ${UNKNOWN}\\. supported values are: ([^.]{1,500})`),
   // A namespace of the client's has a name of the vendor's own.
   /user-defined namespace \S{1,100} collides with an existing tool namespace()/,
-  /\btype of tool must be function\b/,
+  /\btype of tool must be function\b|\btools\[\d{1,4}\] must be a function tool\b/,
   /only type:function tools are supported/,
-  new RegExp(`unsupported tool type: ?(?:${UNKNOWN}|\\{type:${UNKNOWN})`),
+  /\btools\.\d{1,4}\.type: invalid literal value, expected function\b/,
+  new RegExp(
+    `(?:unsupported|unknown|invalid) (?:\\w{1,20} ){0,3}tool type:? ?(?:${UNKNOWN}|\\{type:${UNKNOWN})`,
+  ),
   new RegExp(`(?:unsupported|unknown)[a-z ]{0,30} (?:input|item) (?:item )?type: ?${UNKNOWN}`),
-  /did not match any variant of untagged enum modelinput/,
+  /did not match any variant of untagged enum modelinput|invalid \w{1,40}_call item: missing field/,
   new RegExp(`support the native ${UNKNOWN} tool type`),
   // pydantic: {loc: (body, tools, 11, CustomTool, type), msg: Input should be custom, input: namespace}
   new RegExp(`\\btools, \\d{1,4}, \\w{1,40}, type\\b.{0,200}input: ${UNKNOWN}`),
+];
+
+/** The vendor knows other types than the one of the group. */
+const NOT_SUPPORTED =
+  '(?:is|are|was|were|has been|have been) (?:(?:not|no longer|not yet) (?:supported|available|enabled|allowed)|unsupported|deprecated|removed)\\b';
+const ONE_TYPE: readonly RegExp[] = [
+  new RegExp(`\\btools?(?: of)?(?: type)?:? (${UNKNOWN}) ${NOT_SUPPORTED}`),
+  new RegExp(`\\b(${UNKNOWN}) tools? (?:type )?${NOT_SUPPORTED}`),
 ];
 
 /** LM Studio says no more than "Invalid". */
@@ -44,6 +62,10 @@ export function knownToolTypes(
     if (list === undefined) return ['function'];
     const known = list === '' ? ['custom'] : (list.match(/[a-z][\w:]{3,40}/g) ?? []);
     return [...new Set(['function', ...known])];
+  }
+  for (const sentence of ONE_TYPE) {
+    const type = sentence.exec(words)?.[1]?.split('_preview')[0];
+    if (type !== undefined) return TYPES.filter((known) => !known.startsWith(type));
   }
   return undefined;
 }

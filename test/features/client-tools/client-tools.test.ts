@@ -6,6 +6,8 @@ import { clientCallItem } from '../../../src/conversation/tools/client-tools.ts'
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import {
   type FakeUpstream,
+  refuse,
+  say,
   startFakeUpstream,
   toolNames,
 } from '../../support/fake-upstream/index.ts';
@@ -265,6 +267,40 @@ test('at a vendor of Responses nothing changes', async () => {
   const tools = [{ type: 'shell' }, { type: 'apply_patch' }];
   await openai.responses.create({ model: 'm-openai-responses', input, tools } as never);
   expect(upstream.modelRequests[0]!.body).toMatchObject({ input, tools });
+});
+
+const refused = (message: string) =>
+  refuse(
+    400,
+    {},
+    { error: { message, type: 'invalid_request_error', param: 'tools', code: null } },
+  );
+
+const KEEN = { model: 'm-openai-responses', input: 'x' };
+
+test('a request for a refused tool alone reads the refusal', async () => {
+  upstream.enqueue(refused("Tool 'image_generation' is not supported with gpt-5.3-codex-spark."));
+  const asked = openai.responses.create({
+    ...KEEN,
+    tools: [{ type: 'image_generation' }],
+  } as never);
+  expect(await asked.catch(String)).toContain('is not supported with');
+});
+
+// https://github.com/diegosouzapw/OmniRoute/issues/5251
+test('a vendor that no longer knows one of them gets that one as a function, and the others as they are', async () => {
+  const gone = (type: string) => refused(`The ${type} tool is no longer supported.`);
+  upstream.enqueue(gone('local_shell'), gone('image_generation'), say('x'), say('y'));
+  const patch = { type: 'custom', name: 'apply_patch' };
+  const tools = [{ type: 'local_shell' }, { type: 'image_generation' }, patch];
+  for (let i = 0; i < 2; i++) await openai.responses.create({ ...KEEN, tools } as never);
+  expect(upstream.modelRequests).toHaveLength(4);
+  for (const { body } of upstream.modelRequests.slice(2)) {
+    expect((body as { tools: JsonObject[] }).tools).toMatchObject([
+      { type: 'function', name: 'local_shell' },
+      patch,
+    ]);
+  }
 });
 
 test('the output of local_shell finds its call by the id of the item', async () => {

@@ -10,6 +10,12 @@ const e = (message: string, more: object = {}) => ({
 });
 
 const FUNCTIONS = ['function'];
+const ALL = [
+  ...['function', 'custom', 'namespace', 'tool_search', 'web_search', 'file_search', 'mcp'],
+  ...['image_generation', 'code_interpreter', 'computer', 'computer_use_preview'],
+  ...['shell', 'local_shell', 'apply_patch'],
+];
+const without = (type: string) => ALL.filter((each) => each !== type);
 
 const ROWS: readonly (readonly [
   source: string,
@@ -132,6 +138,74 @@ const ROWS: readonly (readonly [
     ),
     FUNCTIONS,
   ],
+  [
+    'OpenAI, https://github.com/diegosouzapw/OmniRoute/issues/5251',
+    400,
+    e('The local_shell tool is no longer supported.', { param: 'tools' }),
+    without('local_shell'),
+  ],
+  [
+    'Copilot, https://github.com/microsoft/vscode/issues/323904',
+    400,
+    e('The requested tool image_generation is not supported.', { code: 'unsupported_value' }),
+    without('image_generation'),
+  ],
+  [
+    'OpenAI, https://github.com/openai/codex/issues/22637',
+    400,
+    e("Tool 'image_generation' is not supported with gpt-5.3-codex-spark.", { param: 'tools' }),
+    without('image_generation'),
+  ],
+  [
+    'Azure, https://github.com/openai/codex/issues/4881',
+    400,
+    e("Hosted tool 'web_search_preview' is not supported with gpt-5-2025-08-07."),
+    without('web_search'),
+  ],
+  [
+    'Meta, https://github.com/duolahypercho/codex-router/issues/78',
+    400,
+    e('`custom` tools are not supported on this endpoint', { param: 'tools' }),
+    without('custom'),
+  ],
+  [
+    'opencode2api, https://github.com/jasonxu114514/opencode2api/issues/5',
+    400,
+    e('tools[8] must be a function tool'),
+    FUNCTIONS,
+  ],
+  [
+    'free-claude-code, https://github.com/Alishahryar1/free-claude-code/issues/859',
+    400,
+    e("Unsupported Responses tool type: 'custom'"),
+    FUNCTIONS,
+  ],
+  [
+    'Every Code, https://github.com/just-every/code/issues/149',
+    400,
+    e("Unsupported tool type 'web_search_preview'"),
+    FUNCTIONS,
+  ],
+  [
+    'ninfer, https://github.com/Neroued/ninfer/pull/45',
+    400,
+    e('unsupported tool type: image_generation', { code: 'tool_type_not_supported' }),
+    FUNCTIONS,
+  ],
+  [
+    'zod, https://github.com/tashfeenahmed/freellmapi/pull/187',
+    400,
+    e('tools.4.type: Invalid literal value, expected "function"'),
+    FUNCTIONS,
+  ],
+  [
+    'xAI, of a call, https://github.com/lidge-jun/opencodex/pull/2270',
+    422,
+    { error: 'invalid "custom_tool_call" item: missing field `id`' },
+    FUNCTIONS,
+  ],
+  ['a tool of the client that is not there', 400, e("Tool 'read' is not supported."), undefined],
+  ['tools that are supported', 400, e('custom tools are supported with grammar alone'), undefined],
   ['a model that is not there', 404, e('No endpoints found for openai/gpt-99.'), undefined],
   [
     'a value of another parameter',
