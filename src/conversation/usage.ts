@@ -1,5 +1,6 @@
 /** The usage model: token counts that exclude each other, whatever the protocol. */
 
+import { isObject, type JsonObject } from '../lib/json/json.ts';
 import { memberOf, put } from '../lib/json/json-members.ts';
 
 /**
@@ -27,6 +28,8 @@ export interface Usage {
   readonly serviceTier?: string;
   /** Where the vendor says that the request was processed, if that is not anywhere; prices may depend on it. */
   readonly region?: string;
+  /** What the vendor says that the answer costs, in nano-USD. It counts where the price is not known. */
+  readonly nanoUsd?: number | undefined;
   /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
   readonly unknown?: 'input' | 'output';
   /** Further runs of models that the vendor charges for and leaves out of the counts above. */
@@ -65,6 +68,34 @@ export function tokenCount(value: unknown): number | undefined {
     ? value
     : undefined;
 }
+
+/**
+ * The cost that a vendor tells in a `usage`, in nano-USD: `cost` (OpenRouter, Vercel's gateway, LiteLLM; what an own key costs
+ * at the vendor behind is beside it: https://openrouter.ai/docs/cookbook/administration/usage-accounting), `cost.total_cost`
+ * (Perplexity), `estimated_cost` (DeepInfra), `cost_in_usd_ticks` (https://docs.x.ai/developers/cost-tracking).
+ */
+export function toldCost(usage: JsonObject): number | undefined {
+  const { cost, estimated_cost: estimated, cost_in_usd_ticks: ticks } = usage;
+  if (cost === undefined && ticks === undefined && estimated === undefined) return undefined;
+  if (typeof ticks === 'number') return nanoUsd(ticks / 1e10);
+  if (isObject(cost)) {
+    return (cost.currency ?? 'USD') === 'USD' ? nanoUsd(cost.total_cost) : undefined;
+  }
+  const own = usage.is_byok === true && isObject(usage.cost_details) ? usage.cost_details : {};
+  const behind = nanoUsd(own.upstream_inference_cost) ?? 0;
+  const told = nanoUsd(cost ?? estimated);
+  return told === undefined ? undefined : told + behind;
+}
+
+/** Of an amount in USD, or its digits; undefined: it is none. */
+export function nanoUsd(usd: unknown): number | undefined {
+  const amount = typeof usd === 'string' ? Number.parseFloat(usd) : usd;
+  const nano = typeof amount === 'number' ? Math.round(amount * 1e9) : Number.NaN;
+  return nano >= 0 && nano <= MAX_TOLD ? nano : undefined;
+}
+
+/** A million USD: no answer costs more. */
+const MAX_TOLD = 1e15;
 
 /** Prompt and output as a vendor counts them. One that is not reported is the rest of their total. */
 export function bothCounts(

@@ -108,7 +108,7 @@ export async function attempt(
         throw call!.failed(thrown);
       });
     call.answered(answer.headers);
-    paid?.answered(answer.status);
+    paid?.answered(answer.status, answer.headers);
     request.onStatus?.(answer.status);
     recorded?.start(answer.status, answer.headers);
     if (answer.status < 200 || answer.status > 299) {

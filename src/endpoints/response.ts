@@ -2,6 +2,7 @@
 
 import type { TryEnd } from '../conversation/account/payer.ts';
 import { departure, type GatewayError } from '../conversation/errors.ts';
+import type { Usage } from '../conversation/usage.ts';
 import { forwardedHeaders, ownHeaders } from '../gateway/response-headers.ts';
 import { endOf } from '../gateway/tries/try-account.ts';
 import { lateBody } from '../lib/http/late-body.ts';
@@ -33,7 +34,7 @@ export function answerResponse(
       usage: found,
       final: found !== undefined,
       content: true,
-      unmeasured: found === undefined && endpoint.media === true,
+      unmeasured: endpoint.media === true && (found === undefined || isCostAlone(found)),
       // Only the text of completions is tokens.
       bytes: endpoint.name === 'completions' ? bytes : 0,
     });
@@ -94,6 +95,10 @@ export function answerResponse(
   });
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }
+
+/** The vendor tells what it costs, and no tokens. */
+const isCostAlone = ({ input, unknown, nanoUsd }: Usage): boolean =>
+  nanoUsd !== undefined && unknown === 'output' && input === 0;
 
 /** A whole body through its filters. */
 function filtered(chunks: readonly Uint8Array[], filters: readonly ChunkFilter[]): Buffer {

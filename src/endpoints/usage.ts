@@ -1,6 +1,6 @@
 /** Finds the usage in an answer that passes: in JSON, or in the last frames of an event stream. */
 
-import { bothCounts, tokenCount, type Usage } from '../conversation/usage.ts';
+import { bothCounts, tokenCount, toldCost, type Usage } from '../conversation/usage.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 
@@ -73,12 +73,15 @@ function objectAt(text: string, start: number): JsonObject | undefined {
   return undefined;
 }
 
-/** The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`. */
+/** The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`; of images, a cost may be all. */
 export function usageOf(usage: JsonObject): Usage | undefined {
   const total = tokenCount(usage.total_tokens);
   const made = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
   const prompt = tokenCount(usage.prompt_tokens) ?? tokenCount(usage.input_tokens);
-  if ((prompt ?? made ?? total) === undefined) return undefined;
+  const nanoUsd = toldCost(usage);
+  if ((prompt ?? made ?? total) === undefined) {
+    return nanoUsd === undefined ? undefined : { input: 0, output: 0, unknown: 'output', nanoUsd };
+  }
   const both = bothCounts(
     made === undefined ? (prompt ?? total) : prompt,
     made,
@@ -91,6 +94,7 @@ export function usageOf(usage: JsonObject): Usage | undefined {
     ...both,
     input: input - (cacheRead ?? 0),
     ...(cacheRead !== undefined && { cacheRead }),
+    ...(nanoUsd !== undefined && { nanoUsd }),
   };
 }
 

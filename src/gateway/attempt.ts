@@ -97,7 +97,7 @@ export async function attempt(options: Attempt): Promise<Outcome> {
       throw call.failed(thrown);
     }
     call.answered(answer.headers);
-    account?.answered(answer.status);
+    account?.answered(answer.status, answer.headers);
     if (answer.detour !== undefined) notes.add('websocket_unavailable', undefined, answer.detour);
     const recorded = recorder?.hop;
     recorded?.start(answer.status, answer.headers);

@@ -13,6 +13,7 @@ import { type Target, targetName } from '../conversation/target.ts';
 import {
   addUsage,
   type ExtraRun,
+  nanoUsd,
   totalInput,
   totalOutput,
   type Usage,
@@ -20,7 +21,7 @@ import {
 } from '../conversation/usage.ts';
 import type { Account, AccountStart, Accounts } from '../gateway/account.ts';
 import type { Principal } from '../keys/principal.ts';
-import type { FlatHeaders } from '../lib/http/headers.ts';
+import type { FlatHeaders, ReadonlyHeaders } from '../lib/http/headers.ts';
 import { usdText } from '../lib/text/usd.ts';
 import type { TryAmounts } from '../limits/limits.ts';
 import { type PicoRates, searchesOf, wholeTokens } from './cost.ts';
@@ -200,6 +201,11 @@ class ExchangeAccount implements Account {
   }
 }
 
+/** https://docs.litellm.ai/docs/proxy/response_headers */
+const COST_HEADER = 'x-litellm-response-cost';
+/** The price of an answer whose vendor tells its cost. */
+const TOLD = JSON.stringify({ source: 'answer' });
+
 class SpendTry implements TryAccount, RunningTry, AnswerKind {
   readonly target: string;
   readonly protocol: Target['protocol'];
@@ -212,6 +218,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   #place: RunningPlace | undefined;
   #hold: TryHold | undefined;
   #status: number | undefined;
+  /** The cost that the head of the answer tells. */
+  #toldNano: number | undefined;
   #over = false;
   /** Of a batch, so far; without a cost once one of its answers has no known price. */
   #counted: { usage: Usage; cost: number | undefined; json: string | undefined } | undefined;
@@ -240,8 +248,10 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     this.#place = this.account.options.journal.begin(this);
   }
 
-  answered(status: number): void {
+  answered(status: number, headers?: ReadonlyHeaders): void {
     this.#status = status;
+    // A LiteLLM proxy says 0 where it knows no price, and before a stream.
+    if (this.#price === undefined) this.#toldNano = nanoUsd(headers?.get(COST_HEADER)) || undefined;
   }
 
   outlives(): boolean {
@@ -319,15 +329,21 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   #paid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
     const applied = this.#answerPaid(usage, price, requests);
     const { extraRuns } = usage;
-    if (applied === undefined || extraRuns === undefined) return applied;
+    if (applied === undefined) return this.#told(usage);
+    if (extraRuns === undefined) return applied;
     let cost = applied.cost;
     for (const run of extraRuns) {
       const runCost = this.#runCost(run, price);
-      if (runCost === undefined) return undefined;
+      if (runCost === undefined) return this.#told(usage);
       cost += runCost;
     }
     const about = `${applied.json.slice(0, -1)},"extra_runs_nano_usd":${cost - applied.cost}}`;
     return { ...applied, cost, json: about };
+  }
+
+  /** What the vendor says that it costs. */
+  #told({ nanoUsd: cost = this.#toldNano }: Usage) {
+    return cost === undefined ? undefined : { cost, json: TOLD, rates: undefined };
   }
 
   #runCost({ model, usage }: ExtraRun, price: PriceVersion | undefined): number | undefined {
@@ -376,8 +392,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const exact = usage === undefined || (result.final && this.#isWhole(usage));
     const price = this.#priceOf(result.model);
     const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
-    const isUnpriced = usage === undefined || counted !== undefined || isUnknown;
-    const known = isUnpriced ? undefined : this.#paid(usage, price);
+    const isUnpriced = usage === undefined || counted !== undefined;
+    const known = isUnpriced ? undefined : isUnknown ? this.#told(usage) : this.#paid(usage, price);
     const applied = counted ?? known;
     // A try without an answer costs nothing, whatever the price.
     const whole = usage === undefined ? 0 : applied?.cost;
@@ -417,9 +433,11 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       usual ? this.#expectedUsage().output : 0,
     );
     if (usage === undefined) return { input: inputTokens, output: seen };
-    if (usage.unknown === 'input') return { ...usage, input: Math.max(usage.input, inputTokens) };
+    const nanoUsd = final ? usage.nanoUsd : undefined;
+    if (usage.unknown === 'input')
+      return { ...usage, nanoUsd, input: Math.max(usage.input, inputTokens) };
     const output = Math.max(usage.output, seen - (usage.reasoning ?? 0));
-    return { ...usage, output };
+    return { ...usage, nanoUsd, output };
   }
 
   /** Where an answer has no tokens, none are missing. */

@@ -1,5 +1,6 @@
 /** On whose account a try at an upstream goes, and what is reported of it. */
 
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { Target } from '../target.ts';
 import type { Usage } from '../usage.ts';
 
@@ -98,8 +99,11 @@ export interface TryResult {
 
 /** One try at an upstream. */
 export interface TryAccount {
-  /** The head of the answer has come: with a status of 2xx the prompt is paid for unless usage says otherwise. */
-  answered(status: number): void;
+  /**
+   * The head of the answer has come: with a status of 2xx the prompt is paid for unless usage says otherwise.
+   * @param headers which may tell the cost
+   */
+  answered(status: number, headers?: ReadonlyHeaders): void;
   /**
    * The client has left: may the rest of the answer be read for what it reports? Then this try ends later than its
    * exchange. Left out: no.

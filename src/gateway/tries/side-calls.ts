@@ -3,6 +3,7 @@
 import type { Payer, TryAccount, TryResult, TryStart } from '../../conversation/account/payer.ts';
 import { targetName } from '../../conversation/target.ts';
 import { totalInput } from '../../conversation/usage.ts';
+import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import { type ExchangeTrace, newSpanId, type TracedCall } from '../../telemetry/trace.ts';
 
 /** The payer for calls besides an exchange's own: where the exchange is sampled, each try is a span of it. */
@@ -43,9 +44,9 @@ class TracedAccount implements TryAccount {
     private readonly call: TracedCall,
   ) {}
 
-  answered(status: number): void {
+  answered(status: number, headers?: ReadonlyHeaders): void {
     this.call.status = status;
-    this.account.answered(status);
+    this.account.answered(status, headers);
   }
 
   end(result: TryResult): void {

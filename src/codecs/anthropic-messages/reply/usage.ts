@@ -4,6 +4,7 @@ import {
   bothCounts,
   type ExtraRun,
   tokenCount,
+  toldCost,
   totalOutput,
   type Usage,
 } from '../../../conversation/usage.ts';
@@ -39,6 +40,7 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     cacheWrite: tokenCount(value.cache_creation_input_tokens) ?? written,
     reasoning,
     cacheWrite1h: hour,
+    nanoUsd: toldCost(value),
     hosted: counts(value.server_tool_use),
     serviceTier: tier,
     region: region === undefined || ANYWHERE.has(region) ? undefined : region,

@@ -3,6 +3,7 @@
 import {
   bothCounts,
   tokenCount,
+  toldCost,
   totalInput,
   totalOutput,
   type Usage,
@@ -62,6 +63,7 @@ export function decodeUsage(value: unknown): Usage | undefined {
     cacheRead,
     cacheWrite,
     reasoning,
+    nanoUsd: toldCost(usage),
     hosted: searches === undefined ? undefined : { web_search_requests: searches },
   };
 }

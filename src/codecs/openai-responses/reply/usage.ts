@@ -3,6 +3,7 @@
 import {
   bothCounts,
   tokenCount,
+  toldCost,
   totalInput,
   totalOutput,
   type Usage,
@@ -29,6 +30,7 @@ export function decodeUsage(value: Json | undefined): Usage | undefined {
     cacheRead,
     cacheWrite,
     reasoning,
+    nanoUsd: toldCost(value),
   };
 }
 
