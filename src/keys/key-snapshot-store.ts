@@ -30,7 +30,7 @@ export class KeySnapshotStore {
 
   /** @throws SQLiteError, or an Error with a message for people when the file cannot be used */
   constructor(path: string) {
-    this.#db = openStateFile({ path, migrations: [SCHEMA] });
+    this.#db = openStateFile({ path, tables: { version: 1, create: SCHEMA } });
   }
 
   /** Undefined: none was written to its end. */

@@ -2,10 +2,7 @@
 
 import type { SqlSchema } from '../state/sql/sql.ts';
 
-export const KEYS_SCHEMA: SqlSchema = {
-  room: 'keys',
-  sqlite: [
-    `
+const FILE_1 = `
 CREATE TABLE keys (
   id TEXT PRIMARY KEY, name TEXT NOT NULL, version INTEGER NOT NULL, created INTEGER NOT NULL,
   updated INTEGER NOT NULL, blocked INTEGER NOT NULL, revoked INTEGER, settings TEXT NOT NULL,
@@ -30,9 +27,10 @@ CREATE TABLE head (one INTEGER PRIMARY KEY CHECK (one = 1), seq INTEGER NOT NULL
 INSERT INTO head VALUES (1, 0, '');
 CREATE TRIGGER audit_no_update BEFORE UPDATE ON audit BEGIN SELECT RAISE(ABORT, 'audit entries are never changed'); END;
 CREATE TRIGGER audit_no_delete BEFORE DELETE ON audit BEGIN SELECT RAISE(ABORT, 'audit entries are never removed'); END;
-`,
-    // The tables of Postgres. A key without an entry was put in by hand: it stays, for the audit to find.
-    `
+`;
+
+// A key without an entry was put in by hand: it stays, for the audit to find.
+const AS_IN_POSTGRES = `
 DROP INDEX keys_change;
 ALTER TABLE keys ADD COLUMN secrets json NOT NULL DEFAULT '[]';
 UPDATE keys SET
@@ -43,8 +41,11 @@ CREATE INDEX keys_change ON keys (change);
 DROP TABLE secrets;
 ALTER TABLE requests RENAME TO key_requests;
 ALTER TABLE head RENAME TO audit_head;
-`,
-  ],
+`;
+
+export const KEYS_SCHEMA: SqlSchema = {
+  room: 'keys',
+  sqlite: { version: 2, create: FILE_1 + AS_IN_POSTGRES, upgrades: { 1: AS_IN_POSTGRES } },
   postgres: [
     `
 CREATE TABLE hopgate.keys (

@@ -166,7 +166,7 @@ export class LimitsStore implements Totals {
     try {
       if (this.#db !== undefined && fileAt(path) !== this.#file) this.#leaveRemoved();
       if (this.#db === undefined) {
-        this.#db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite, busy: BUSY_MS });
+        this.#db = openStateFile({ path, tables: LIMITS_SCHEMA.sqlite, busy: BUSY_MS });
         this.#file = fileAt(path);
       }
       const result = work(this.#db);

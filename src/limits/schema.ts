@@ -40,8 +40,7 @@ INSERT INTO hopgate.limits_name (name) VALUES (md5(random()::text || clock_times
   '',
 ];
 
-const SQLITE = [
-  `
+const SQLITE = `
 CREATE TABLE windows (law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
   PRIMARY KEY (law, start));
 CREATE INDEX windows_keep ON windows (keep_until);
@@ -50,10 +49,13 @@ CREATE TABLE slots (law TEXT NOT NULL, holder INTEGER NOT NULL, held INTEGER NOT
   PRIMARY KEY (law, holder)) WITHOUT ROWID;
 CREATE TABLE notices (law TEXT NOT NULL, start INTEGER NOT NULL, mark INTEGER NOT NULL, keep_until INTEGER NOT NULL,
   PRIMARY KEY (law, start, mark));
-`,
-];
+`;
 
-export const LIMITS_SCHEMA: SqlSchema = { room: 'limits', sqlite: SQLITE, postgres: POSTGRES };
+export const LIMITS_SCHEMA: SqlSchema = {
+  room: 'limits',
+  sqlite: { version: 1, create: SQLITE },
+  postgres: POSTGRES,
+};
 
 /** The lock for changes of windows. The function of older versions takes it, too. */
 export const WINDOWS_LOCK = 7_496_231;

@@ -1,7 +1,5 @@
 /** The tables of spend as versions before the journal made them, in the file and in Postgres. Never changed. */
 
-import type { Migration } from '../state/versioned-store.ts';
-
 const FILE_COUNTS = `
   tries INTEGER NOT NULL, input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL,
   cache_write INTEGER NOT NULL, cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL,
@@ -10,10 +8,14 @@ const FILE_COUNTS = `
 /**
  * - `spend`: in the order in which tries ended; an index would cost every request
  * - `texts`: labels and prices, as JSON; the same ones stand in thousands of rows
- * - `totals`: sums by span, key, labels, model and target; `session_totals`: by day, session and key
+ * - `totals`: sums by span, key, labels, model and target
+ * - `session_totals`: sums by day, session and key, with the ids of the session's first and last row of the day. An index
+ *   over rows would cost every try of a session a write at a random place of the file.
  * - `running`: tries that run longer than a moment, as the rows that they become if the process is killed
+ * - `writers`: with the time of their start, as the system tells it: the number alone may be another process's by now
+ * - `learned`: what answers of a target have shown, kept over a restart. `written`: milliseconds since 1970
  */
-const FILE_FIRST = `
+export const FILE_TABLES = `
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE spend (
   id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
@@ -22,57 +24,23 @@ CREATE TABLE spend (
   input INTEGER NOT NULL, output INTEGER NOT NULL, cache_read INTEGER NOT NULL, cache_write INTEGER NOT NULL,
   cache_write_1h INTEGER NOT NULL, reasoning INTEGER NOT NULL, searches INTEGER NOT NULL,
   estimated INTEGER NOT NULL, cost INTEGER, price INTEGER, trace TEXT);
-CREATE INDEX spend_session ON spend (session, time) WHERE session IS NOT NULL;
 CREATE TABLE totals (
   span INTEGER NOT NULL, start INTEGER NOT NULL, key TEXT NOT NULL, labels INTEGER NOT NULL,
   model TEXT NOT NULL, target TEXT NOT NULL, ${FILE_COUNTS},
   PRIMARY KEY (span, start, key, labels, model, target)) WITHOUT ROWID;
 CREATE TABLE session_totals (
   start INTEGER NOT NULL, session TEXT NOT NULL, key TEXT NOT NULL, ${FILE_COUNTS},
-  PRIMARY KEY (start, session, key)) WITHOUT ROWID;
-CREATE TABLE writers (id TEXT PRIMARY KEY, pid INTEGER NOT NULL, seen INTEGER NOT NULL) WITHOUT ROWID;
+  first_row INTEGER, last_row INTEGER, PRIMARY KEY (start, session, key)) WITHOUT ROWID;
+CREATE INDEX session_days ON session_totals (session);
+CREATE TABLE writers (
+  id TEXT PRIMARY KEY, pid INTEGER NOT NULL, seen INTEGER NOT NULL, started TEXT) WITHOUT ROWID;
 CREATE TABLE running (
   writer TEXT NOT NULL, seq INTEGER NOT NULL, row TEXT NOT NULL, spend INTEGER,
   PRIMARY KEY (writer, seq)) WITHOUT ROWID;
-`;
-
-/**
- * Where a session's rows are: `session_totals` has the ids of its first and its last row of the day. An index over
- * rows would cost every try of a session a write at a random place of the file.
- */
-const SESSION_RANGES = `
-DROP INDEX spend_session;
-ALTER TABLE session_totals ADD COLUMN first_row INTEGER;
-ALTER TABLE session_totals ADD COLUMN last_row INTEGER;
-UPDATE session_totals SET first_row = found.first_row, last_row = found.last_row FROM (
-  SELECT time - time % 86400000 AS start, session, key, min(id) AS first_row, max(id) AS last_row
-  FROM spend WHERE session IS NOT NULL GROUP BY 1, 2, 3) AS found
-  WHERE found.start = session_totals.start AND found.session = session_totals.session
-    AND found.key = session_totals.key;
-CREATE INDEX session_days ON session_totals (session);
-`;
-
-/** What answers of a target have shown: kept over a restart. `written`: milliseconds since 1970. */
-const LEARNED = `
 CREATE TABLE learned (
   target TEXT NOT NULL, stream INTEGER NOT NULL, bytes_per_token REAL NOT NULL, mean REAL NOT NULL,
   spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
 `;
-
-/** When each writer began, as its system tells it: its number alone may be another process's by now. */
-const STARTS = 'ALTER TABLE writers ADD COLUMN started TEXT;';
-
-/** Up to which line of its file the rows of each process are in here. */
-const TAILS =
-  'CREATE TABLE tails (writer TEXT PRIMARY KEY, line INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID, STRICT;';
-
-export const FILE_TABLES: readonly Migration[] = [
-  FILE_FIRST,
-  SESSION_RANGES,
-  LEARNED,
-  STARTS,
-  TAILS,
-];
 
 const COUNTS = FILE_COUNTS.replaceAll('INTEGER', 'bigint');
 const ROW = `time bigint, request text, key text, labels int, session text, client text, model text, target text,

@@ -63,7 +63,7 @@ export class FileReader implements SpendReader {
     const { version } = db
       .query<{ version: number }, []>('SELECT user_version AS version FROM pragma_user_version')
       .get()!;
-    if (version === 0 || version >= schema.sqlite.length) return db;
+    if (version === 0 || version >= schema.sqlite.version) return db;
     db.close();
     const copy = openFileToRead(schema, this.path)!;
     this.#onClose = copy.onClose;

@@ -160,19 +160,28 @@ const DATABASE_TOTALS = [
   ...['spend_totals', 'spend_session_totals', 'spend_moved_totals', 'spend_moved_sessions'],
 ];
 
-export const spendSchema = (added: readonly Column[] = ADDED): SqlSchema => ({
-  room: 'spend',
-  sqlite: [
-    ...FILE_TABLES,
-    FILE_JOURNAL,
-    ...added.map((column) => adding(column, ['spend'], ['totals', 'session_totals'])),
-  ],
-  postgres: [
-    ...DATABASE_TABLES,
-    DATABASE_JOURNAL,
-    ...added.map((column) => adding(column, ['spend_rows', 'spend_kept'], DATABASE_TOTALS)),
-  ],
-});
+/** Of files without added columns. */
+const FILE_VERSION = 6;
+
+export const spendSchema = (added: readonly Column[] = ADDED): SqlSchema => {
+  const inFile = added.map((column) => adding(column, ['spend'], ['totals', 'session_totals']));
+  return {
+    room: 'spend',
+    sqlite: {
+      version: FILE_VERSION + added.length,
+      create: FILE_TABLES + FILE_JOURNAL + inFile.join(''),
+      upgrades: {
+        4: FILE_JOURNAL,
+        ...Object.fromEntries(inFile.map((sql, n) => [FILE_VERSION + n, sql])),
+      },
+    },
+    postgres: [
+      ...DATABASE_TABLES,
+      DATABASE_JOURNAL,
+      ...added.map((column) => adding(column, ['spend_rows', 'spend_kept'], DATABASE_TOTALS)),
+    ],
+  };
+};
 
 export interface HourTotals extends Sums {
   /** Milliseconds since 1970. */

@@ -15,8 +15,17 @@ import {
 } from 'node:fs';
 import { dirname, sep } from 'node:path';
 
-/** SQL, or a function, that brings a file from one version to the next; runs inside a transaction. */
+/** SQL, or a function; runs inside a transaction. */
 export type Migration = string | ((db: Database) => void);
+
+/** The tables of a file. */
+export interface Tables {
+  /** The newest version, to which `create` brings an empty file. */
+  readonly version: number;
+  readonly create: Migration;
+  /** By the version that it begins with, each leads to the next one here or to the newest. No others were published. */
+  readonly upgrades?: Readonly<Record<number, Migration>>;
+}
 
 export interface Migrated {
   /** 0: the file was new. */
@@ -30,28 +39,22 @@ const versionOf = (db: Database): number =>
   db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
 
 /**
- * Brings a database to the version that is the number of `migrations`; the n-th one leads from
- * version n to n+1, so the first makes a new file. All of them are done or none. What an existing file
- * held is first copied to `<path>.v<version>.backup` (0600).
+ * Brings a database to the newest version. All upgrades are done or none. What an existing file held is first copied
+ * to `<path>.v<version>.backup` (0600).
  *
  * Several processes may do this at once: one migrates, the others find it done. Pragmas that cannot run
  * inside a transaction (journal_mode, auto_vacuum) are the caller's.
  *
- * @throws Error with a message for people when a newer hopgate made the file, which stays as it is
+ * @throws Error with a message for people when another hopgate made the file, which stays as it is
  */
-export function bringUpToDate(
-  db: Database,
-  path: string,
-  migrations: readonly Migration[],
-): Migrated {
-  const to = migrations.length;
+export function bringUpToDate(db: Database, path: string, tables: Tables): Migrated {
+  const to = tables.version;
   const from = versionOf(db);
-  refuseNewer(path, from, to);
+  refuseUnknown(path, from, tables);
   if (from === to) return { from, to, backup: undefined };
   const backup = from === 0 ? undefined : backUp(db, path, from);
   db.transaction(() => {
-    for (let at = versionOf(db); at < to; at++) {
-      const step = migrations[at]!;
+    for (const step of stepsFrom(versionOf(db), tables)) {
       if (typeof step === 'string') db.run(step);
       else step(db);
     }
@@ -60,7 +63,20 @@ export function bringUpToDate(
   return { from, to, backup };
 }
 
-function refuseNewer(path: string, from: number, to: number): void {
+function stepsFrom(from: number, { version, create, upgrades = {} }: Tables): readonly Migration[] {
+  if (from === version) return [];
+  if (from === 0) return [create];
+  // Numbers as keys are in their order.
+  return Object.entries(upgrades).flatMap(([at, step]) => (Number(at) < from ? [] : [step]));
+}
+
+/** @throws Error with a message for people */
+export function refuseUnknown(path: string, from: number, { version: to, upgrades }: Tables): void {
+  if (from < to && from !== 0 && upgrades?.[from] === undefined) {
+    throw new Error(
+      `the file was made before the first release of hopgate (schema ${from}, this one knows ${to}): move the file away`,
+    );
+  }
   if (from <= to) return;
   const older = Array.from({ length: to }, (_, n) => backupOf(path, to - n)).find(existsSync);
   const back = older === undefined ? 'move the file away' : `put ${older} in its place`;
@@ -193,7 +209,7 @@ export function setAside(path: string, file: number, cause: unknown): void {
 
 export interface StateFile {
   readonly path: string;
-  readonly migrations: readonly Migration[];
+  readonly tables: Tables;
   /** As of {@link openPrivate}. */
   readonly busy?: number;
   /** Run while a new file is empty, e.g. `auto_vacuum = INCREMENTAL`. */
@@ -221,17 +237,17 @@ export function openStateFile(file: StateFile): Database {
 /** Another process that copies and changes a large file of an older version takes so long. */
 const MIGRATION_MS = 20_000;
 
-function openWhole({ path, migrations, busy = BUSY_MS, pragmas = [] }: StateFile): Database {
+function openWhole({ path, tables, busy = BUSY_MS, pragmas = [] }: StateFile): Database {
   const db = openPrivate(path, busy);
   try {
     const version = versionOf(db);
-    refuseNewer(path, version, migrations.length);
-    const isOlder = version < migrations.length;
+    refuseUnknown(path, version, tables);
+    const isOlder = version < tables.version;
     if (isOlder) db.run(`PRAGMA busy_timeout = ${MIGRATION_MS}`);
     for (const pragma of pragmas) db.run(`PRAGMA ${pragma}`);
     db.run('PRAGMA journal_mode = WAL');
     db.run('PRAGMA synchronous = NORMAL');
-    bringUpToDate(db, path, migrations);
+    bringUpToDate(db, path, tables);
     if (isOlder) db.run(`PRAGMA busy_timeout = ${busy}`);
     return db;
   } catch (thrown) {

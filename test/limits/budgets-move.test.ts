@@ -37,7 +37,7 @@ describe.skipIf(!HAS_POSTGRES)('moving budgets', () => {
 
   /** Counts in a file as a process does, so many units of each law. */
   function useAllIn(path: string, laws: readonly (readonly [string, number])[], keepUntil = FAR) {
-    const db = openStateFile({ path, migrations: LIMITS_SCHEMA.sqlite });
+    const db = openStateFile({ path, tables: LIMITS_SCHEMA.sqlite });
     const one = db.query(
       `INSERT INTO windows VALUES (?1, ${START}, ?2, ?3)
         ON CONFLICT DO UPDATE SET used = used + ?2`,

@@ -15,7 +15,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../src/state/key-value/file-store.ts';
 import type { RoomKind } from '../../src/state/key-value/room.ts';
 import {
   bringUpToDate,
@@ -26,6 +25,7 @@ import {
   openStateFile,
   type SetAside,
   setAside,
+  type Tables,
 } from '../../src/state/versioned-store.ts';
 
 let folder: string;
@@ -50,15 +50,20 @@ function open(file = path): Database {
 
 import { fileRoom } from '../support/entries.ts';
 
-const FIRST: Migration = 'CREATE TABLE notes (text TEXT NOT NULL)';
-const SECOND: Migration = (db) => {
+const FIRST: Tables = { version: 1, create: 'CREATE TABLE notes (text TEXT NOT NULL)' };
+const upgrade: Migration = (db) => {
   db.run("ALTER TABLE notes ADD COLUMN author TEXT NOT NULL DEFAULT 'nobody'");
+};
+const SECOND: Tables = {
+  version: 2,
+  create: "CREATE TABLE notes (text TEXT NOT NULL, author TEXT NOT NULL DEFAULT 'nobody')",
+  upgrades: { 1: upgrade },
 };
 const rows = (db: Database) => db.query('SELECT * FROM notes').all();
 
 describe('a store with a version', () => {
   test('a new file gets everything at once, and no backup', () => {
-    expect(bringUpToDate(open(), path, [FIRST, SECOND])).toEqual({
+    expect(bringUpToDate(open(), path, SECOND)).toEqual({
       from: 0,
       to: 2,
       backup: undefined,
@@ -69,24 +74,24 @@ describe('a store with a version', () => {
 
   test('an older file goes forwards with its rows, and stands beside as it was', () => {
     const old = open();
-    bringUpToDate(old, path, [FIRST]);
+    bringUpToDate(old, path, FIRST);
     // Still in the write-ahead log when the copy is made.
     old.run("INSERT INTO notes VALUES ('kept')");
     const db = open();
     const backup = `${path}.v1.backup`;
-    expect(bringUpToDate(db, path, [FIRST, SECOND])).toEqual({ from: 1, to: 2, backup });
+    expect(bringUpToDate(db, path, SECOND)).toEqual({ from: 1, to: 2, backup });
     expect(rows(db)).toEqual([{ text: 'kept', author: 'nobody' }]);
     expect(statSync(backup).mode & 0o777).toBe(0o600);
     const before = open(backup);
     expect(rows(before)).toEqual([{ text: 'kept' }]);
     expect(before.query('PRAGMA user_version').get()).toEqual({ user_version: 1 });
-    expect(bringUpToDate(db, path, [FIRST, SECOND]).backup).toBeUndefined();
+    expect(bringUpToDate(db, path, SECOND).backup).toBeUndefined();
   });
 
   test('a file of a newer version is refused in words and left as it was', () => {
-    bringUpToDate(open(), path, [FIRST, SECOND]);
+    bringUpToDate(open(), path, SECOND);
     const db = open();
-    expect(() => bringUpToDate(db, path, [FIRST])).toThrow(
+    expect(() => bringUpToDate(db, path, FIRST)).toThrow(
       'the file was made by a newer version of hopgate (schema 2, this one knows 1)',
     );
     expect(db.query('PRAGMA user_version').get()).toEqual({ user_version: 2 });
@@ -95,24 +100,37 @@ describe('a store with a version', () => {
 
   test('a file of a newer version that was an older one: its copy is named', () => {
     const db = open();
-    bringUpToDate(db, path, [FIRST]);
-    bringUpToDate(db, path, [FIRST, SECOND]);
-    expect(() => bringUpToDate(db, path, [FIRST])).toThrow(
+    bringUpToDate(db, path, FIRST);
+    bringUpToDate(db, path, SECOND);
+    expect(() => bringUpToDate(db, path, FIRST)).toThrow(
       `use that one again, or put ${path}.v1.backup in its place`,
     );
   });
 
+  test('a file of a version between two releases is refused in words and left as it was', () => {
+    const third: Tables = { ...SECOND, version: 3 };
+    bringUpToDate(open(), path, { ...SECOND, upgrades: {} });
+    const db = open();
+    expect(() => bringUpToDate(db, path, third)).toThrow(
+      'the file was made before the first release of hopgate (schema 2, this one knows 3)',
+    );
+    expect(db.query('PRAGMA user_version').get()).toEqual({ user_version: 2 });
+    expect(existsSync(`${path}.v2.backup`)).toBe(false);
+  });
+
   test('a step that fails leaves the file where it was, version and all', () => {
     const db = open();
-    bringUpToDate(db, path, [FIRST]);
+    bringUpToDate(db, path, FIRST);
     db.run("INSERT INTO notes VALUES ('kept')");
-    expect(() => bringUpToDate(db, path, [FIRST, SECOND, 'nonsense'])).toThrow();
+    expect(() =>
+      bringUpToDate(db, path, { ...SECOND, version: 3, upgrades: { 1: upgrade, 2: 'nonsense' } }),
+    ).toThrow();
     expect(rows(db)).toEqual([{ text: 'kept' }]);
-    expect(bringUpToDate(db, path, [FIRST]).from).toBe(1);
+    expect(bringUpToDate(db, path, FIRST).from).toBe(1);
   });
 
   test('several processes at once migrate once', async () => {
-    bringUpToDate(open(), path, [FIRST]);
+    bringUpToDate(open(), path, FIRST);
     const script = join(folder, 'migrate.ts');
     const module = join(import.meta.dir, '../../src/state/versioned-store.ts');
     await Bun.write(
@@ -121,7 +139,9 @@ describe('a store with a version', () => {
 import { bringUpToDate } from ${JSON.stringify(module)};
 const db = new Database(${JSON.stringify(path)});
 db.run('PRAGMA busy_timeout = 5000');
-bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD COLUMN extra TEXT']);
+bringUpToDate(db, ${JSON.stringify(path)}, {
+  version: 2, create: '', upgrades: { 1: 'ALTER TABLE notes ADD COLUMN extra TEXT' },
+});
 `,
     );
     const children = Array.from({ length: 4 }, () =>
@@ -140,14 +160,14 @@ bringUpToDate(db, ${JSON.stringify(path)}, ['SELECT 1', 'ALTER TABLE notes ADD C
   ])(
     'a process that opens %s while another changes it for longer than a write takes waits for it',
     async (_, from) => {
-      if (from === 1) openStateFile({ path, migrations: [FIRST] }).close();
+      if (from === 1) openStateFile({ path, tables: FIRST }).close();
       const script = join(folder, 'open.ts');
       const module = join(import.meta.dir, '../../src/state/versioned-store.ts');
       await Bun.write(
         script,
         `import { openStateFile } from ${JSON.stringify(module)};
 const slow = () => Bun.sleepSync(1500);
-openStateFile({ path: ${JSON.stringify(path)}, migrations: ['CREATE TABLE IF NOT EXISTS notes (text TEXT NOT NULL)', slow] }).close();
+openStateFile({ path: ${JSON.stringify(path)}, tables: { version: 2, create: slow, upgrades: { 1: slow } } }).close();
 `,
       );
       const children = Array.from({ length: 3 }, () =>
@@ -178,7 +198,7 @@ describe('a file that is damaged', () => {
   });
   afterEach(() => leave());
   const openState = () => {
-    const db = openStateFile({ path, migrations: [FIRST] });
+    const db = openStateFile({ path, tables: FIRST });
     opened.push(db);
     return db;
   };
@@ -215,7 +235,8 @@ describe('a file that is damaged', () => {
       memory: { entries: 10_000, bytes: 1e9 },
       file: {
         name: 'test.db',
-        migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+        version: 3,
+        upgrades: {},
         entries: 10_000,
         bytes: 1e9,
         ageMs: 1e9,

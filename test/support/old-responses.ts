@@ -16,15 +16,8 @@ function make(name: string, path: string): Database {
   return db;
 }
 
-/** The store of a machine: five responses, an erasure, and what was moved into it. @param version of its tables, 1 or 3 */
-export function oldFile(path: string, version = 3): void {
-  const db = make('responses-v3.sql', path);
-  if (version === 1) {
-    db.run(`DROP INDEX responses_space; ALTER TABLE responses DROP COLUMN space;
-      ALTER TABLE responses DROP COLUMN keeper; DROP TABLE erasures; PRAGMA user_version = 1`);
-  }
-  db.close();
-}
+/** The store of a machine: five responses, an erasure, and what was moved into it. */
+export const oldFile = (path: string): void => make('responses-v3.sql', path).close();
 
 /** Two responses that waited for the database, `resp_w2` after `resp_w1`. */
 export const oldSpool = (path: string): void => make('responses-spool-v1.sql', path).close();

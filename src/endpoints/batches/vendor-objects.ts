@@ -28,7 +28,7 @@ CREATE INDEX vendor_objects_issued ON hopgate.vendor_objects (made) WHERE kind =
 
 export const VENDOR_OBJECTS_SCHEMA: SqlSchema = {
   room: 'vendor_objects',
-  sqlite: [TABLES, ISSUED],
+  sqlite: { version: 2, create: TABLES + ISSUED },
   postgres: [TABLES, ISSUED],
 };
 

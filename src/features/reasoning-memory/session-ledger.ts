@@ -1,7 +1,7 @@
 /** The session ledger: reasoning, seals and call signatures of answers, which clients may not send back. */
 
 import type { ProtocolName, ReasoningBlock, Sealed } from '../../conversation/types.ts';
-import { TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
+import { WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
 import type { Entries, RoomKind } from '../../state/key-value/room.ts';
 
 /** One part of an answer, in order. A text piece holds only its position. */
@@ -40,20 +40,6 @@ export interface LedgerEntry {
  */
 export type SessionLedger = Entries<LedgerEntry>;
 
-/** The first version of the file. */
-const FIRST = `
-CREATE TABLE answers (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE INDEX answers_used ON answers (used);
-CREATE TABLE keys (key TEXT PRIMARY KEY, answer INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX keys_answer ON keys (answer);
-CREATE TRIGGER answer_gone AFTER DELETE ON answers BEGIN DELETE FROM keys WHERE answer = old.id; END;
-`;
-/** Renames the tables to the names that all ledgers use. SQLite adapts indexes and triggers. */
-const AS_ENTRIES = `
-ALTER TABLE answers RENAME TO entries;
-ALTER TABLE keys RENAME COLUMN answer TO entry;
-`;
-
 export const ANSWERS: RoomKind<LedgerEntry> = {
   name: 'answers',
   title: 'session ledger',
@@ -63,7 +49,8 @@ export const ANSWERS: RoomKind<LedgerEntry> = {
   sizeOf,
   file: {
     name: 'session.db',
-    migrations: [FIRST, AS_ENTRIES + TOTALS, WITHOUT_TRIGGERS],
+    version: 3,
+    upgrades: { 2: WITHOUT_TRIGGERS },
     entries: 50_000,
     bytes: 256 * 1024 * 1024,
     ageMs: 30 * 24 * 3_600_000,

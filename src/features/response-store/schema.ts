@@ -31,41 +31,6 @@ CREATE TABLE hopgate.response_upkeep (one boolean PRIMARY KEY DEFAULT true, at t
 INSERT INTO hopgate.response_upkeep (at) VALUES ('epoch');
 `;
 
-// Until version 3 a file had tables of its own form.
-const FILE_1 = `
-CREATE TABLE threads (
-  id INTEGER PRIMARY KEY, used REAL NOT NULL,
-  rows INTEGER NOT NULL DEFAULT 0, bytes INTEGER NOT NULL DEFAULT 0
-);
-CREATE INDEX threads_used ON threads (used);
-CREATE TABLE responses (
-  owner TEXT NOT NULL, id TEXT NOT NULL, thread INTEGER NOT NULL, created INTEGER NOT NULL,
-  previous TEXT, model TEXT NOT NULL, input TEXT NOT NULL, output TEXT NOT NULL,
-  response TEXT NOT NULL, bytes INTEGER NOT NULL, PRIMARY KEY (owner, id)
-);
-CREATE INDEX responses_thread ON responses (thread);
-CREATE TABLE items (
-  owner TEXT NOT NULL, item TEXT NOT NULL, response TEXT NOT NULL, PRIMARY KEY (owner, item)
-) WITHOUT ROWID;
-CREATE INDEX items_response ON items (owner, response);
-CREATE TRIGGER response_added AFTER INSERT ON responses BEGIN
-  UPDATE threads SET rows = rows + 1, bytes = bytes + new.bytes WHERE id = new.thread;
-END;
-CREATE TRIGGER response_gone AFTER DELETE ON responses BEGIN
-  UPDATE threads SET rows = rows - 1, bytes = bytes - old.bytes WHERE id = old.thread;
-  DELETE FROM threads WHERE id = old.thread AND rows <= 0;
-  DELETE FROM items WHERE owner = old.owner AND response = old.id;
-END;
-`;
-const FILE_2 = `
-ALTER TABLE responses ADD COLUMN space TEXT;
-CREATE INDEX responses_space ON responses (space) WHERE space IS NOT NULL;
-`;
-const FILE_3 = `
-ALTER TABLE responses ADD COLUMN keeper TEXT;
-CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-`;
-
 // What is erased later must not be found in what this leaves behind.
 const OLD_TABLES_ASIDE = `
 PRAGMA secure_delete = ON;
@@ -129,7 +94,8 @@ interface OldRow {
   readonly created: number;
 }
 
-const toTablesOfPostgres: Migration = (db) => {
+/** Files of version 3 had tables of another form. */
+const fromVersion3: Migration = (db) => {
   db.run(OLD_TABLES_ASIDE);
   db.run(TABLES);
   const prefix = `${secretBase36(12)}-`;
@@ -159,7 +125,7 @@ const toTablesOfPostgres: Migration = (db) => {
 
 export const RESPONSES: SqlSchema = {
   room: 'responses',
-  sqlite: [FILE_1, FILE_2, FILE_3, toTablesOfPostgres],
+  sqlite: { version: 4, create: TABLES, upgrades: { 3: fromVersion3 } },
   postgres: [POSTGRES],
 };
 

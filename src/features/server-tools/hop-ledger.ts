@@ -2,7 +2,7 @@
 
 import { callKey, textKeys, withoutSpace } from '../../conversation/session/answer-keys.ts';
 import type { Turn } from '../../conversation/types.ts';
-import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
+import { WITHOUT_TRIGGERS } from '../../state/key-value/file-store.ts';
 import type { Entries, RoomKind } from '../../state/key-value/room.ts';
 import type { NumberedSource } from './citations/sources.ts';
 
@@ -26,7 +26,8 @@ export const HOPS: RoomKind<HopEntry> = {
   memory: { entries: 1000, bytes: Number.POSITIVE_INFINITY },
   file: {
     name: 'hops.db',
-    migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+    version: 3,
+    upgrades: { 2: WITHOUT_TRIGGERS },
     entries: 20_000,
     bytes: 256 * 1024 * 1024,
     ageMs: 30 * 24 * 3_600_000,

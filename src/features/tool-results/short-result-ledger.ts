@@ -10,11 +10,6 @@ import type { Entries, RoomKind } from '../../state/key-value/room.ts';
  */
 export type ShortResultLedger = Entries<number>;
 
-const FIRST = `
-CREATE TABLE sent_short (key TEXT PRIMARY KEY, chars INTEGER NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX sent_short_used ON sent_short (used);
-`;
-
 export const SHORT_RESULTS: RoomKind<number> = {
   name: 'short',
   title: 'ledger of short tool results',
@@ -23,10 +18,10 @@ export const SHORT_RESULTS: RoomKind<number> = {
   memory: { entries: 50_000, bytes: Number.POSITIVE_INFINITY },
   file: {
     name: 'sent-short.db',
-    migrations: [
-      FIRST,
-      intoEntries('SELECT key, chars AS value, used FROM sent_short', 'sent_short'),
-    ],
+    version: 2,
+    upgrades: {
+      1: intoEntries('SELECT key, chars AS value, used FROM sent_short', 'sent_short'),
+    },
     entries: 50_000,
     bytes: Number.POSITIVE_INFINITY,
     ageMs: Number.POSITIVE_INFINITY,

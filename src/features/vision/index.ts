@@ -114,13 +114,6 @@ export function visionFeature(options: VisionOptions): VisionFeature {
 const cannotSeeImages = ({ target, refusals }: FeatureContext) =>
   target.profile.images === false || refusals?.some(refusesImages) === true;
 
-const FIRST = `
-CREATE TABLE descriptions (key TEXT PRIMARY KEY, text TEXT NOT NULL, used INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX descriptions_used ON descriptions (used);
-`;
-// So that descriptions in progress in another process are not stored.
-const ERASURES = 'CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID';
-
 /** The first description of an image stays: a history must not change. */
 export const DESCRIPTIONS: RoomKind<string> = {
   name: 'images',
@@ -131,11 +124,10 @@ export const DESCRIPTIONS: RoomKind<string> = {
   memory: { entries: 500, bytes: Number.POSITIVE_INFINITY },
   file: {
     name: 'descriptions.db',
-    migrations: [
-      FIRST,
-      ERASURES,
-      intoEntries('SELECT key, text AS value, used FROM descriptions', 'descriptions'),
-    ],
+    version: 3,
+    upgrades: {
+      2: intoEntries('SELECT key, text AS value, used FROM descriptions', 'descriptions'),
+    },
     entries: 20_000,
     bytes: Number.POSITIVE_INFINITY,
     ageMs: Number.POSITIVE_INFINITY,

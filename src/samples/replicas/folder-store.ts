@@ -9,7 +9,7 @@ import { runInSlices } from '../../lib/loop/steps.ts';
 import { randomBase36 } from '../../lib/text/ids.ts';
 import { openSource } from '../../state/sql/sqlite.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
-import { openPrivate, openStateFile } from '../../state/versioned-store.ts';
+import { openPrivate, openStateFile, type Tables } from '../../state/versioned-store.ts';
 import type { SampleMeta, SampleRow, SharedBodies } from '../sample.ts';
 import { openIndex, type SampleIndexFile } from '../store/index-store.ts';
 import { rowOf } from '../store/meta.ts';
@@ -26,14 +26,15 @@ import {
 } from '../store/sample-files.ts';
 
 /** `held`: bytes of its bodies on this disk; `used`: when they were written or read last, in ms since 1970. */
-const MIGRATIONS = [
-  `CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+const TABLES: Tables = {
+  version: 1,
+  create: `CREATE TABLE state (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE known (
   id TEXT PRIMARY KEY, entry TEXT NOT NULL, held INTEGER NOT NULL DEFAULT 0, used REAL NOT NULL DEFAULT 0,
   seen INTEGER NOT NULL DEFAULT 1
 ) WITHOUT ROWID;
 CREATE INDEX known_held ON known (used) WHERE held > 0;`,
-];
+};
 
 export interface KnownSample {
   readonly id: string;
@@ -52,7 +53,7 @@ export class SharingStore {
 
   /** @throws SQLiteError */
   constructor(root: string) {
-    this.#db = openStateFile({ path: join(root, 'shared.db'), migrations: MIGRATIONS, busy: 500 });
+    this.#db = openStateFile({ path: join(root, 'shared.db'), tables: TABLES, busy: 500 });
     this.#lockPath = join(root, 'shared.lock');
     this.#db
       .query("INSERT OR IGNORE INTO state VALUES ('replica', ?)")
@@ -177,7 +178,7 @@ export interface KnownSamples {
 
 /** @throws Error with a message for people */
 export function knownSamples(root: string): KnownSamples {
-  const file = openSource(join(root, 'shared.db'), MIGRATIONS.length);
+  const file = openSource(join(root, 'shared.db'), TABLES.version);
   if (file === undefined) return { replica: undefined, knows: () => false, close() {} };
   const { db } = file;
   const row = db

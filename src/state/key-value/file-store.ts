@@ -15,37 +15,6 @@ import {
 import { compressed, decompressed } from './at-hand.ts';
 import type { RoomFileKind, RoomKind } from './room.ts';
 
-/** The first version of a ledger's file. */
-export const ENTRIES = `
-CREATE TABLE entries (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
-CREATE INDEX entries_used ON entries (used);
-CREATE TABLE keys (key TEXT PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID;
-CREATE INDEX keys_entry ON keys (entry);
-CREATE TRIGGER entry_gone AFTER DELETE ON entries BEGIN DELETE FROM keys WHERE entry = old.id; END;
-`;
-
-/** The second version: totals, because counting a full table at every write would block the event loop. */
-export const TOTALS = `
-CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
-INSERT INTO totals SELECT count(*), coalesce(sum(bytes), 0) FROM entries;
-CREATE TRIGGER entry_counted AFTER INSERT ON entries BEGIN
-  UPDATE totals SET entries = entries + 1, bytes = bytes + new.bytes;
-END;
-CREATE TRIGGER entry_uncounted AFTER DELETE ON entries BEGIN
-  UPDATE totals SET entries = entries - 1, bytes = bytes - old.bytes;
-END;
-`;
-
-/** The third version: each write keeps keys and totals itself; erasures of groups. */
-export const WITHOUT_TRIGGERS = `
-DROP TRIGGER IF EXISTS entry_gone;
-DROP TRIGGER IF EXISTS answer_gone;
-DROP TRIGGER entry_counted;
-DROP TRIGGER entry_uncounted;
-CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-`;
-
-/** The tables of the third version without those of the second, for files that began with tables of their own. */
 const TABLES = `
 CREATE TABLE entries (id INTEGER PRIMARY KEY, used INTEGER NOT NULL, bytes INTEGER NOT NULL, body BLOB NOT NULL);
 CREATE INDEX entries_used ON entries (used);
@@ -53,6 +22,17 @@ CREATE TABLE keys (key TEXT PRIMARY KEY, entry INTEGER NOT NULL) WITHOUT ROWID;
 CREATE INDEX keys_entry ON keys (entry);
 CREATE TABLE totals (entries INTEGER NOT NULL, bytes INTEGER NOT NULL);
 CREATE TABLE IF NOT EXISTS erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
+`;
+// To count a full table at every write would block the event loop.
+const COUNT = 'INSERT INTO totals SELECT count(*), coalesce(sum(bytes), 0) FROM entries;';
+
+/** For files in which triggers keep keys and totals: now each write does. */
+export const WITHOUT_TRIGGERS = `
+DROP TRIGGER IF EXISTS entry_gone;
+DROP TRIGGER IF EXISTS answer_gone;
+DROP TRIGGER entry_counted;
+DROP TRIGGER entry_uncounted;
+CREATE TABLE erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
 `;
 
 /** Moves rows of a table of its own, and drops it. @param select gives `key`, `value` and `used` */
@@ -66,7 +46,7 @@ export function intoEntries(select: string, table: string): (db: Database) => vo
       const body = compressed(value);
       link.run(key, insert.get(used, body.length, body)!.id);
     }
-    db.run('INSERT INTO totals SELECT count(*), coalesce(sum(bytes), 0) FROM entries');
+    db.run(COUNT);
     db.run(`DROP TABLE ${table}`);
   };
 }
@@ -231,10 +211,11 @@ export class RoomFile<Entry> {
 
   /** @throws SQLiteError, or an Error where a newer version made the file */
   #open(): Rows {
-    const { migrations } = this.file;
+    const { version, upgrades } = this.file;
+    const tables = { version, create: TABLES + COUNT, upgrades };
     // After many writes the log gets small again.
     const pragmas = ['journal_size_limit = 4194304'];
-    const db = openStateFile({ path: this.options.path, migrations, pragmas });
+    const db = openStateFile({ path: this.options.path, tables, pragmas });
     try {
       return rowsOf(db, this.kind.keep, this.file);
     } catch (thrown) {

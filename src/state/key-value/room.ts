@@ -31,8 +31,10 @@ export interface EntryLimits {
 export interface RoomFileKind extends EntryLimits {
   /** In the folder of the state: "hops.db". */
   readonly name: string;
-  /** They end with the tables of `file-store.ts`. */
-  readonly migrations: readonly Migration[];
+  /** Of its tables, which are the same in every room: those of `file-store.ts`. */
+  readonly version: number;
+  /** How files of older versions get there: as of `Tables`. */
+  readonly upgrades: Readonly<Record<number, Migration>>;
   /** Milliseconds since an entry was last read. */
   readonly ageMs: number;
   /** Milliseconds between a put and its write to the file. */

@@ -12,7 +12,7 @@
  */
 
 import { type Json, parseJson } from '../../lib/json/json.ts';
-import type { Migration } from '../versioned-store.ts';
+import type { Tables } from '../versioned-store.ts';
 
 export type SqlValue = string | number | boolean | null | Uint8Array;
 
@@ -66,14 +66,14 @@ export interface SqlDatabase extends SqlStatements {
 }
 
 /**
- * The tables of a room. A list of migrations: the n-th leads from version n to n+1. What was published is never changed;
- * a statement that both understand is written once and stands in both lists.
+ * The tables of a room. Migrations that were published never change; a statement that both databases understand is
+ * written once and stands in both.
  */
 export interface SqlSchema {
   /** Its name in Postgres, where each room counts its own versions. */
   readonly room: string;
-  readonly sqlite: readonly Migration[];
-  /** Each adds only what the version before can live with: two versions may run at once. */
+  readonly sqlite: Tables;
+  /** The n-th leads from version n to n+1, and adds only what the version before can live with: two versions may run at once. */
   readonly postgres: readonly string[];
 }
 

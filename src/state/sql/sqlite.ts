@@ -5,7 +5,7 @@ import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { messageOf } from '../../lib/text/thrown.ts';
-import { bringUpToDate, type Migration, openStateFile, openUnchanged } from '../versioned-store.ts';
+import { type Migration, openStateFile, openUnchanged, type Tables } from '../versioned-store.ts';
 import type { SqlDatabase, SqlSchema, SqlStatements, SqlValue, TransactionOptions } from './sql.ts';
 
 export interface SqliteOptions {
@@ -29,7 +29,7 @@ export function openSqlite(
 ): SqlDatabase {
   const db = openStateFile({
     path,
-    migrations: migrationsOf(schema),
+    tables: tablesOf(schema),
     ...(busyMs !== undefined && { busy: busyMs }),
     ...(shrinks === true && { pragmas: SHRINKING }),
   });
@@ -53,9 +53,9 @@ export function openFileToRead(
   schema: SqlSchema,
   path: string,
 ): { readonly db: Database; readonly onClose?: () => void } | undefined {
-  const migrations = migrationsOf(schema);
-  const source = openSource(path, migrations.length);
-  if (source === undefined || source.version === migrations.length) return source;
+  const tables = tablesOf(schema);
+  const source = openSource(path, tables.version);
+  if (source === undefined || source.version === tables.version) return source;
   const folder = mkdtempSync(join(tmpdir(), 'hopgate-'));
   const onClose = () => rmSync(folder, { recursive: true, force: true });
   try {
@@ -63,19 +63,22 @@ export function openFileToRead(
     // The copy is another file, which the pragma keeps from being written, too.
     source.db.run('PRAGMA query_only = OFF');
     source.db.query('VACUUM INTO ?').run(copy);
-    const db = openStateFile({ path: copy, migrations: migrations.slice(0, source.version) });
-    bringUpToDate(db, copy, migrations);
-    return { db, onClose };
+    return { db: openStateFile({ path: copy, tables }), onClose };
   } catch (thrown) {
     onClose();
-    throw thrown;
+    throw new Error(`${path} cannot be read: ${messageOf(thrown)}`, { cause: thrown });
   } finally {
     source.db.close();
   }
 }
 
-const migrationsOf = ({ sqlite }: SqlSchema): readonly Migration[] =>
-  sqlite.map((step) => (typeof step === 'string' ? ownTables(step) : step));
+const tablesOf = ({ sqlite: { version, create, upgrades = {} } }: SqlSchema): Tables => ({
+  version,
+  create: own(create),
+  upgrades: Object.fromEntries(Object.entries(upgrades).map(([from, step]) => [from, own(step)])),
+});
+
+const own = (step: Migration) => (typeof step === 'string' ? ownTables(step) : step);
 
 /** A file has no schemas: it is the room's own. */
 const ownTables = (sql: string): string => sql.replaceAll('hopgate.', '');

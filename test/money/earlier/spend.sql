@@ -1,4 +1,4 @@
-PRAGMA user_version = 5;
+PRAGMA user_version = 4;
 CREATE TABLE texts (id INTEGER PRIMARY KEY, text TEXT NOT NULL UNIQUE);
 CREATE TABLE spend (
   id INTEGER PRIMARY KEY, time INTEGER NOT NULL, request TEXT NOT NULL, key TEXT NOT NULL,
@@ -28,7 +28,6 @@ CREATE INDEX session_days ON session_totals (session);
 CREATE TABLE learned (
   target TEXT NOT NULL, stream INTEGER NOT NULL, bytes_per_token REAL NOT NULL, mean REAL NOT NULL,
   spread REAL NOT NULL, written INTEGER NOT NULL, PRIMARY KEY (target, stream)) WITHOUT ROWID;
-CREATE TABLE tails (writer TEXT PRIMARY KEY, line INTEGER NOT NULL, time INTEGER NOT NULL) WITHOUT ROWID, STRICT;
 CREATE TABLE unsent (
     writer TEXT NOT NULL, n INTEGER NOT NULL, rev INTEGER NOT NULL, at INTEGER NOT NULL, written INTEGER NOT NULL,
     spend INTEGER, refused INTEGER NOT NULL DEFAULT 0, PRIMARY KEY (writer, n, rev)) WITHOUT ROWID;
@@ -54,7 +53,6 @@ INSERT INTO writers VALUES ('4194305-written', 4194305, 1795777230632, NULL);
 INSERT INTO running VALUES ('4194305-written', 5, '{"request":"req_5","time":1795176005000,"key":"ci","labels":{"team":"web"},"session":"s","client":"test","model":"m","target":"up/m","upstreamKey":"key-1","hop":1,"attempt":1,"status":200,"ended":"cut","tokens":{"input":10,"output":5,"cacheRead":3,"cacheWrite":2,"cacheWrite1h":1,"reasoning":4,"searches":0},"estimated":true,"cost":7000,"price":"{\"input\":3}"}', NULL);
 INSERT INTO running VALUES ('4194305-written', 6, '{"request":"req_6","time":1795176006000,"key":"ci","labels":{"team":"web"},"client":"test","model":"m","target":"up/m","upstreamKey":"key-1","hop":1,"attempt":1,"status":200,"ended":"cut","tokens":{"input":10,"output":5,"cacheRead":3,"cacheWrite":2,"cacheWrite1h":1,"reasoning":4,"searches":0},"estimated":true,"cost":7000,"price":"{\"input\":3}"}', NULL);
 INSERT INTO learned VALUES ('up/m', 1, 44, 100, 10, 1795777230632);
-INSERT INTO tails VALUES ('4194305-written', 4, 1795777230631);
 INSERT INTO unsent VALUES ('4194305-written', 3, 3, 1795176003000, 1795777230631, 3, 0);
 INSERT INTO unsent VALUES ('4194305-written', 4, 3, 1795176004000, 1795777230631, 4, 0);
 INSERT INTO unsent VALUES ('4194305-written', 5, 0, 1795176005000, 1795777230632, NULL, 0);

@@ -18,7 +18,6 @@ import { HOPS, type HopEntry } from '../../../src/features/server-tools/index.ts
 import { SHORT_RESULTS } from '../../../src/features/tool-results/index.ts';
 import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
 import { nameHash } from '../../../src/state/erasures.ts';
-import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../../src/state/key-value/file-store.ts';
 import type { Room, RoomFileKind, RoomKind } from '../../../src/state/key-value/room.ts';
 import { fileRoom } from '../../support/entries.ts';
 import { writesElsewhere } from '../../support/other-writer.ts';
@@ -43,7 +42,8 @@ const WORDS: RoomKind<Words> = {
   memory: { entries: 100, bytes: 1e6 },
   file: {
     name: 'room.db',
-    migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+    version: 3,
+    upgrades: {},
     entries: 100,
     bytes: 1e6,
     ageMs: 1e9,

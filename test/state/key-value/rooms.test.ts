@@ -8,7 +8,6 @@ import { ANSWERS, type LedgerEntry } from '../../../src/features/reasoning-memor
 import { HOPS, type HopEntry, TURNS } from '../../../src/features/server-tools/index.ts';
 import { SHORT_RESULTS } from '../../../src/features/tool-results/index.ts';
 import { DESCRIPTIONS } from '../../../src/features/vision/index.ts';
-import { ENTRIES, TOTALS, WITHOUT_TRIGGERS } from '../../../src/state/key-value/file-store.ts';
 import { MemoryEntries } from '../../../src/state/key-value/memory.ts';
 import type { EntryStore, Room, RoomKind } from '../../../src/state/key-value/room.ts';
 import { bothAhead, renamed } from '../../../src/state/key-value/room.ts';
@@ -71,7 +70,8 @@ const kind = <Entry>(name: string, keep: 'first' | 'newest'): RoomKind<Entry> =>
   memory: { entries: 1000, bytes: 2 ** 20 },
   file: {
     name: `${name}.db`,
-    migrations: [ENTRIES, TOTALS, WITHOUT_TRIGGERS],
+    version: 3,
+    upgrades: {},
     entries: 1000,
     bytes: 2 ** 20,
     ageMs: 600_000,

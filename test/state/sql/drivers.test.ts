@@ -37,9 +37,17 @@ const TABLE = `
 CREATE TABLE hopgate.notes (
   id bigint PRIMARY KEY, text text NOT NULL, weight double precision, done boolean NOT NULL, body bytea, facts json
 );`;
-const SCHEMA: SqlSchema = { room: 'notes', sqlite: [TABLE], postgres: [TABLE] };
+const SCHEMA: SqlSchema = {
+  room: 'notes',
+  sqlite: { version: 1, create: TABLE },
+  postgres: [TABLE],
+};
 const MORE = "ALTER TABLE hopgate.notes ADD COLUMN tag text NOT NULL DEFAULT 'none';";
-const NEWER: SqlSchema = { room: 'notes', sqlite: [TABLE, MORE], postgres: [TABLE, MORE] };
+const NEWER: SqlSchema = {
+  room: 'notes',
+  sqlite: { version: 2, create: TABLE + MORE, upgrades: { 1: MORE } },
+  postgres: [TABLE, MORE],
+};
 
 const cleanups: (() => unknown)[] = [];
 afterEach(async () => {

@@ -3,58 +3,6 @@
 import type { SqlDatabase, SqlSchema } from '../../../state/sql/sql.ts';
 
 /**
- * Until version 2 a file had tables of its own form. The index of words is still this one: terms are stored as
- * `<space>:<term>`, so that no query and no count reaches beyond its space. It has no texts and no positions, which the
- * events have. The ascii tokenizer takes every non-ASCII character for a letter, including those that are newer than
- * unicode61's tables.
- */
-const FILE_1 = `
-CREATE TABLE spaces (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
-  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
-);
-CREATE TABLE events (
-  row INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
-  text TEXT NOT NULL, source TEXT NOT NULL, tags TEXT NOT NULL, importance REAL NOT NULL,
-  fingerprint BLOB NOT NULL, length INTEGER NOT NULL
-);
-CREATE UNIQUE INDEX events_id ON events (space, id);
-CREATE INDEX events_time ON events (space, time, row);
-CREATE INDEX events_fingerprint ON events (space, fingerprint, time);
-CREATE TRIGGER event_kept AFTER INSERT ON events BEGIN
-  UPDATE spaces SET events = events + 1, bytes = bytes + octet_length(new.text),
-    length = length + new.length WHERE id = new.space;
-END;
-CREATE TRIGGER event_gone AFTER DELETE ON events BEGIN
-  UPDATE spaces SET events = events - 1, bytes = bytes - octet_length(old.text),
-    length = length - old.length WHERE id = old.space;
-  DELETE FROM words WHERE rowid = old.row;
-  DELETE FROM vectors WHERE row = old.row;
-END;
-CREATE TABLE erasures (space BLOB PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail=none,
-  tokenize="ascii tokenchars ':'");
-CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
-CREATE TABLE vectors (
-  number INTEGER PRIMARY KEY AUTOINCREMENT, row INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
-  model TEXT NOT NULL, signs BLOB NOT NULL, vector BLOB NOT NULL
-);
-CREATE INDEX vectors_space ON vectors (space, model, number);
-CREATE TABLE leases (name TEXT PRIMARY KEY, holder TEXT NOT NULL, until INTEGER NOT NULL) WITHOUT ROWID;
-`;
-
-const FILE_2 = `
-CREATE TABLE digests (
-  row INTEGER PRIMARY KEY, space INTEGER NOT NULL, time INTEGER NOT NULL, importance REAL NOT NULL, digest BLOB NOT NULL
-);
-ALTER TABLE events ADD COLUMN turn TEXT;
-CREATE INDEX events_turn ON events (space, turn) WHERE turn IS NOT NULL;
-CREATE TRIGGER digest_gone AFTER DELETE ON events BEGIN
-  DELETE FROM digests WHERE row = old.row;
-END;
-`;
-
-/**
  * - Whatever changes a space holds the lock of its name, and takes several locks in one order. So limits, counts and
  *   duplicates are exact over all replicas, and numbers of vectors are seen in their order.
  * - `terms` of an event are `<space>:<term>`, so that the index never looks beyond a space. How many events hold a
@@ -101,46 +49,70 @@ ALTER TABLE hopgate.memory_events ADD COLUMN digest bytea, ADD COLUMN turn text 
 CREATE INDEX memory_events_turn ON hopgate.memory_events (space, turn) WHERE turn IS NOT NULL;
 `;
 
-// The texts are the last column: SQLite reads the columns before them without them.
-const FILE_TABLES = `
-PRAGMA secure_delete = ON;
-DROP TRIGGER event_kept;
-DROP TRIGGER event_gone;
-DROP TRIGGER digest_gone;
-ALTER TABLE spaces RENAME TO memory_spaces;
+/**
+ * - The index of words: terms are stored as `<space>:<term>`, so that no query and no count reaches beyond its space. It
+ *   has no texts and no positions, which the events have. The ascii tokenizer takes every non-ASCII character for a
+ *   letter, including those that are newer than unicode61's tables.
+ * - The texts are the last column of events: SQLite reads the columns before them without them.
+ */
+const WORDS = `
+CREATE VIRTUAL TABLE words USING fts5(terms, content='', contentless_delete=1, detail=none,
+  tokenize="ascii tokenchars ':'");
+CREATE VIRTUAL TABLE vocabulary USING fts5vocab('words', 'row');
+`;
+const SPACES_AND_VECTORS = `
+CREATE TABLE memory_spaces (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, name TEXT UNIQUE, events INTEGER NOT NULL DEFAULT 0,
+  bytes INTEGER NOT NULL DEFAULT 0, length INTEGER NOT NULL DEFAULT 0
+);
+CREATE TABLE memory_vectors (
+  number INTEGER PRIMARY KEY AUTOINCREMENT, seq INTEGER NOT NULL UNIQUE, space INTEGER NOT NULL,
+  model TEXT NOT NULL, signs BLOB NOT NULL, vector BLOB NOT NULL
+);
+CREATE INDEX vectors_space ON memory_vectors (space, model, number);
+`;
+const EVENTS = `
 CREATE INDEX memory_spaces_erased ON memory_spaces (id) WHERE name IS NULL;
 CREATE TABLE memory_events (
   seq INTEGER PRIMARY KEY AUTOINCREMENT, space INTEGER NOT NULL, id TEXT NOT NULL, time INTEGER NOT NULL,
   importance REAL NOT NULL, print TEXT NOT NULL, bytes INTEGER NOT NULL, length INTEGER NOT NULL, turn TEXT,
   tags TEXT NOT NULL, digest BLOB, body BLOB NOT NULL
 );
-INSERT INTO sqlite_sequence SELECT 'memory_events', seq FROM sqlite_sequence WHERE name = 'events';
-INSERT INTO memory_events
-  SELECT e.row, e.space, e.id, e.time, e.importance, lower(hex(e.fingerprint)), octet_length(e.text), e.length, e.turn,
-    e.tags, d.digest, CAST(json_object('text', e.text, 'source', e.source, 'tags', json(e.tags)) AS BLOB)
-  FROM events e LEFT JOIN digests d ON d.row = e.row ORDER BY e.row;
-DROP TABLE events;
-DROP TABLE digests;
 CREATE UNIQUE INDEX memory_events_id ON memory_events (space, id);
 CREATE INDEX memory_events_time ON memory_events (space, time, seq);
 CREATE INDEX memory_events_print ON memory_events (space, print, time);
 CREATE INDEX memory_events_turn ON memory_events (space, turn) WHERE turn IS NOT NULL;
 CREATE TABLE memory_erasures (space TEXT PRIMARY KEY, at REAL NOT NULL) WITHOUT ROWID;
-INSERT INTO memory_erasures SELECT lower(hex(space)), at FROM erasures;
-DROP TABLE erasures;
 CREATE TABLE memory_total (bytes INTEGER NOT NULL);
-INSERT INTO memory_total SELECT coalesce(sum(bytes), 0) FROM memory_events;
-ALTER TABLE vectors RENAME TO memory_vectors;
-ALTER TABLE memory_vectors RENAME COLUMN row TO seq;
-DROP TABLE leases;
 CREATE TABLE memory_claims (seq INTEGER PRIMARY KEY, until REAL NOT NULL);
-CREATE TABLE IF NOT EXISTS moved_items (owner TEXT NOT NULL, id TEXT NOT NULL, form TEXT NOT NULL, PRIMARY KEY (owner, id));
-ALTER TABLE moved_items RENAME TO old_moved_items;
 CREATE TABLE moved_items (
   kind TEXT NOT NULL, owner TEXT NOT NULL, id TEXT NOT NULL, form TEXT NOT NULL, origin TEXT NOT NULL,
   PRIMARY KEY (kind, owner, id)
 ) WITHOUT ROWID;
+`;
+
+/** Files of version 1 had events of another form. */
+const FROM_1 = `
+PRAGMA secure_delete = ON;
+DROP TRIGGER event_kept;
+DROP TRIGGER event_gone;
+ALTER TABLE spaces RENAME TO memory_spaces;
+ALTER TABLE vectors RENAME TO memory_vectors;
+ALTER TABLE memory_vectors RENAME COLUMN row TO seq;
+CREATE TABLE IF NOT EXISTS moved_items (owner TEXT NOT NULL, id TEXT NOT NULL, form TEXT NOT NULL, PRIMARY KEY (owner, id));
+ALTER TABLE moved_items RENAME TO old_moved_items;
+${EVENTS}
+INSERT INTO sqlite_sequence SELECT 'memory_events', seq FROM sqlite_sequence WHERE name = 'events';
+INSERT INTO memory_events
+  SELECT row, space, id, time, importance, lower(hex(fingerprint)), octet_length(text), length, NULL, tags, NULL,
+    CAST(json_object('text', text, 'source', source, 'tags', json(tags)) AS BLOB)
+  FROM events ORDER BY row;
+INSERT INTO memory_erasures SELECT lower(hex(space)), at FROM erasures;
+INSERT INTO memory_total SELECT coalesce(sum(bytes), 0) FROM memory_events;
 INSERT INTO moved_items SELECT 'memory', owner, id, form, '' FROM old_moved_items;
+DROP TABLE events;
+DROP TABLE erasures;
+DROP TABLE leases;
 DROP TABLE old_moved_items;
 `;
 
@@ -154,7 +126,11 @@ CREATE TABLE hopgate.memory_shares (
 
 export const MEMORY_SCHEMA: SqlSchema = {
   room: 'memory',
-  sqlite: [FILE_1, FILE_2, FILE_TABLES, SHARES],
+  sqlite: {
+    version: 4,
+    create: `${WORDS}${SPACES_AND_VECTORS}${EVENTS}${SHARES}INSERT INTO memory_total VALUES (0);`,
+    upgrades: { 1: FROM_1 + SHARES },
+  },
   postgres: [POSTGRES_1, POSTGRES_2, SHARES],
 };
 
