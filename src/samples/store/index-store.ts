@@ -176,7 +176,7 @@ function open(path: string): Database {
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     db.run('PRAGMA journal_mode = WAL');
-    // What would take back a row with the triggers of earlier versions (decision 40).
+    // What a statement could take back (decision 40).
     db.run('PRAGMA temp_store = MEMORY');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');
@@ -216,7 +216,7 @@ function indexOf(db: Database) {
   );
   const unsay = of<unknown, [number]>('INSERT OR IGNORE INTO unsaid VALUES (?)');
   const total = of<unknown, [number, number, number]>(
-    'UPDATE totals SET count = ?, bytes = ? WHERE failed = ?',
+    'UPDATE totals SET count = count + ?, bytes = bytes + ? WHERE failed = ?',
   );
   const names = of<NamedRow, [number, number]>(
     'SELECT number, model, target, client, notes FROM samples WHERE number > ? ORDER BY number LIMIT ?',
@@ -239,15 +239,9 @@ function indexOf(db: Database) {
           .find((row) => hashIn(row.memory_space) === space.hash)?.memory_space
       : space;
   const erasure = of<{ at: number }, [string]>('SELECT at FROM erasures WHERE space = ?');
-  /**
-   * Removes rows, and puts others in place of those with their ids. The totals are written as they must be in the end: in
-   * a file that an earlier version has used, triggers have counted meanwhile, too.
-   */
+  /** Removes rows, and puts others in place of those with their ids. */
   const change = db.transaction((gone: readonly string[], rows: readonly SampleRow[]) => {
-    const sums: Readonly<Record<0 | 1, { count: number; bytes: number }>> = [
-      { ...totals.get(0)! },
-      { ...totals.get(1)! },
-    ];
+    const sums = { 0: { count: 0, bytes: 0 }, 1: { count: 0, bytes: 0 } };
     const take = (id: string) => {
       const [old] = remove.all(id);
       if (old === undefined) return;
