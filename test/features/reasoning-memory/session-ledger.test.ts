@@ -1,6 +1,5 @@
 /** The session ledger: what it stores, for how long, and that it leaves the stream unchanged. */
 
-import { Database } from 'bun:sqlite';
 import { afterEach, describe, expect, test } from 'bun:test';
 import { existsSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -90,27 +89,6 @@ describe('the file', () => {
     expect(two.find(['k'])).toEqual(entry('e', 'first'));
     expect(two.find(['free'])).toEqual(entry('f', 'second'));
     two.close();
-  });
-
-  test('a file of the first version is migrated with its answers', () => {
-    const path = place();
-    open(path).close();
-    const db = new Database(path);
-    const body = Bun.zstdCompressSync(Buffer.from(JSON.stringify(entry('e', 'kept'))));
-    db.run(`
-      DROP TABLE totals; DROP TABLE erasures;
-      ALTER TABLE keys RENAME COLUMN entry TO answer; ALTER TABLE entries RENAME TO answers;
-      PRAGMA user_version = 1`);
-    db.run('INSERT INTO answers VALUES (7, ?, ?, ?)', [Date.now(), body.length, body]);
-    db.run("INSERT INTO keys VALUES ('k', 7)");
-    db.close();
-    const ledger = open(path, { file: { entries: 1 } });
-    expect(ledger.find(['k'])).toEqual(entry('e', 'kept'));
-    ledger.put(['l'], entry('f'));
-    ledger.close();
-    const again = open(path);
-    expect([again.find(['k']), again.find(['l'])?.id]).toEqual([undefined, 'f']);
-    again.close();
   });
 
   test('the file is bounded: the least recently used answers go first', () => {
