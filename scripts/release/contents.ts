@@ -17,9 +17,9 @@ export const source = (path: string): Uint8Array => readFileSync(join(ROOT, path
 
 /** The completion files by where an archive has them. */
 export const completions = () => ({
-  'completions/hopgate.bash': SCRIPTS.bash!(COMMANDS),
-  'completions/_hopgate': SCRIPTS.zsh!(COMMANDS),
-  'completions/hopgate.fish': SCRIPTS.fish!(COMMANDS),
+  'completions/hopgate.bash': SCRIPTS.bash!,
+  'completions/_hopgate': SCRIPTS.zsh!,
+  'completions/hopgate.fish': SCRIPTS.fish!,
 });
 
 export const manual = (version: string) => manPage(COMMANDS, version);

@@ -57,6 +57,9 @@ export const COMMAND_GROUPS: Readonly<Record<CommandGroup, string>> = {
   admin: 'run it as a service, move its state, and more that is rarely needed',
 };
 
+/** The word by which a shell asks what to offer; behind it come the shell's name, and the words of the line. */
+export const COMPLETE = '__complete';
+
 export const isGroup = (word: string | undefined): word is CommandGroup =>
   word !== undefined && Object.hasOwn(COMMAND_GROUPS, word);
 

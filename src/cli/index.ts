@@ -4,6 +4,7 @@ import { isatty } from 'node:tty';
 import type { Environment } from '../config/environment.ts';
 import { GatewayError } from '../conversation/errors.ts';
 import {
+  COMPLETE,
   type CommandServices,
   type CommandSpec,
   type Io,
@@ -32,6 +33,11 @@ export async function run(
     // The other commands are a tenth of the program: a start of the gateway does without them.
     const commands =
       table ?? (isServing(argv) ? [SERVE] : (await import('./commands.ts')).COMMANDS);
+    if (argv[0] === COMPLETE) {
+      const { offersText } = await import('./commands/completions/index.ts');
+      io.stdout.write(offersText(argv.slice(1), commands));
+      return 0;
+    }
     const parsed = parseLine(argv, commands);
     const { command, group, values } = parsed;
     if (group !== undefined || command === undefined || values.help === true) {

@@ -25,8 +25,11 @@ beforeAll(async () => {
   }
   writeFileSync(join(folder, 'a file.yaml'), '');
   // The program as the shells find it: it prints two ids where it is asked for them as the scripts ask.
-  const program =
-    '#!/bin/sh\n[ "$*" = "samples list --ids --limit 200" ] && echo req_1_aa req_2_bb | tr " " "\\n"\n';
+  const main = join(import.meta.dir, '../../../../src/main.ts');
+  const program = `#!/bin/sh
+if [ "$*" = "samples list --ids --limit 200" ]; then printf 'req_1_aa\\nreq_2_bb\\n'; exit; fi
+exec '${process.execPath}' '${main}' "$@"
+`;
   writeFileSync(join(folder, 'hopgate'), program, { mode: 0o755 });
 });
 afterAll(() => {
