@@ -331,7 +331,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     const { bytes } = this.#tail;
     const at = lastFrames(bytes, LAST_FRAMES);
     if (at <= 0) return undefined;
-    const before = asBuffer(bytes.subarray(0, at));
+    const before = asBuffer(bytes).subarray(0, at);
     if (before.includes(FAILED)) return undefined;
     const uses = before.includes(USAGE);
     if (uses && containsAny(before, COUNTED)) return undefined;

@@ -236,8 +236,9 @@ export class SseParser {
 
 /** Finds blank lines, one after the other, looking at each byte a bounded number of times. */
 class BlankLines {
-  /** The next LF and the next CR that have not been looked at; the length where there is none. */
+  /** The next LF that has not been looked at; the length where there is none. */
   #lf: number;
+  /** Before it stands no CR that has not been looked at. */
   #cr: number;
 
   constructor(
@@ -245,7 +246,7 @@ class BlankLines {
     from: number,
   ) {
     this.#lf = at(bytes, LF, from);
-    this.#cr = at(bytes, CR, from);
+    this.#cr = nearCr(bytes, from);
   }
 
   /** Index just behind the next blank line, or -1. */
@@ -259,14 +260,16 @@ class BlankLines {
         if (next === LF) end = this.#lf + 2;
         else if (next === CR && bytes[this.#lf + 2] === LF) end = this.#lf + 3;
         this.#lf = at(bytes, LF, end < 0 ? this.#lf + 1 : end);
+      } else if (bytes[this.#cr] !== CR) {
+        this.#cr = nearCr(bytes, this.#cr);
       } else {
         // The standard allows lines that end in a lone CR; no known vendor sends them.
         if (bytes[this.#cr + 1] === CR) end = this.#cr + 2;
-        this.#cr = at(bytes, CR, end < 0 ? this.#cr + 1 : end);
+        this.#cr = nearCr(bytes, end < 0 ? this.#cr + 1 : end);
       }
       if (end < 0) continue;
       if (this.#lf < end) this.#lf = at(bytes, LF, end);
-      if (this.#cr < end) this.#cr = at(bytes, CR, end);
+      if (this.#cr < end) this.#cr = nearCr(bytes, end);
       return end;
     }
     return -1;
@@ -276,6 +279,17 @@ class BlankLines {
 function at(bytes: Uint8Array, byte: number, from: number): number {
   const found = bytes.indexOf(byte, from);
   return found < 0 ? bytes.length : found;
+}
+
+// Few streams have a CR, and often only the first frames of a long chunk are looked for.
+const CR_BYTES = 8 * 1024;
+
+/** The next CR where it is near, else where the search goes on. */
+function nearCr(bytes: Uint8Array, from: number): number {
+  const to = from + CR_BYTES;
+  if (to >= bytes.length) return at(bytes, CR, from);
+  const found = bytes.subarray(from, to).indexOf(CR);
+  return found < 0 ? to : from + found;
 }
 
 /** Index just behind the first blank line at or after `from` where all lines end in LF, or -1. */

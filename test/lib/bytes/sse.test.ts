@@ -77,6 +77,24 @@ describe('server-sent events', () => {
     );
   });
 
+  for (const ends of ['\n', '\r\n', '\r', '\n and then \r\n', '\n and then \r']) {
+    test(`a long chunk whose lines end in ${JSON.stringify(ends)} means the same cut into pieces`, () => {
+      const [first = '', then = first] = ends.split(' and then ');
+      // A search goes on at multiples of 8 KB: blank lines stand before, on and behind them.
+      for (let before = 8180; before < 8200; before++) {
+        const texts = [before, 10, 8150, 3, 20_000].map((size) => 'x'.repeat(size));
+        const text = texts
+          .map((data, i) => `data: ${data}${(i < 2 ? first : then).repeat(2)}`)
+          .join('');
+        const whole = bytes(text);
+        const pieces = cut(whole, [1, 8191, 8192, 8193, 8200, 16_384]);
+        expect(meaning(parse([whole]))).toEqual(texts.map((data) => ({ event: '', data })));
+        expect(bytesOf(parse([whole])).toString()).toBe(text);
+        expect(meaning(parse(pieces))).toEqual(meaning(parse([whole])));
+      }
+    });
+  }
+
   const frame = fc.oneof(
     fc.string({ unit: 'binary', maxLength: 6 }).map((data) => sseEvent('', JSON.stringify(data))),
     fc.constantFrom(

@@ -1,13 +1,16 @@
 /** Remembers the end of a stream that goes by, in bounded memory and without holding its chunks. */
 
-import { asBuffer, containsAny } from '../../../lib/bytes/bytes.ts';
+import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 
 // Kept of what was copied: so many frames of the longest kind that came, within these bounds. Five
 // hundred streams of small frames would else hold 8 MB, and need as much again when they all end.
 const FRAMES = 8;
 const MIN_BYTES = 2 * 1024;
 const TAIL_BYTES = 16 * 1024;
+// Of a chunk that is longer than twice this, the frames within its last bytes are enough: what is kept is searched, too.
+const END_BYTES = 8 * 1024;
 const LF = 0x0a;
+const [BLANK_LINE] = needles('\n\n') as [Buffer];
 // A terminal that carries the whole answer is kept up to this size; beyond it usage goes unreported.
 const TERMINAL_BYTES = 16 * 1024 * 1024;
 // What a chunk holds besides its bytes, about.
@@ -117,8 +120,9 @@ export class TailBuffer {
       this.#turn(chunk);
       return;
     }
-    this.#held.push(chunk);
-    this.#heldBytes += chunk.length;
+    const last = chunk.length > 2 * END_BYTES ? this.#endOf(chunk) : chunk;
+    this.#held.push(last);
+    this.#heldBytes += last.length;
     if (this.#held.length <= HELD_CHUNKS) return;
     const oldest = this.#held.shift()!;
     this.#heldBytes -= oldest.length;
@@ -129,6 +133,17 @@ export class TailBuffer {
     // What follows is enough.
     this.#cut = true;
     this.#length = 0;
+  }
+
+  /** The last whole frames of a long chunk, before which nothing is kept; the chunk where it is not made of such frames. */
+  #endOf(chunk: Uint8Array): Uint8Array {
+    const at = asBuffer(chunk).lastIndexOf(BLANK_LINE, chunk.length - END_BYTES);
+    if (at < 0) return chunk;
+    this.#held = [];
+    this.#heldBytes = 0;
+    this.#length = 0;
+    this.#cut = false;
+    return chunk.subarray(at + BLANK_LINE.length);
   }
 
   #turn(chunk: Uint8Array): void {
@@ -205,7 +220,7 @@ export class TailBuffer {
     return [ring.subarray(end), ring.subarray(0, end)];
   }
 
-  /** Bytes before the kept ones went by and are gone: what is kept may begin in the middle. */
+  /** What is kept may begin in the middle of a frame. */
   get cut(): boolean {
     return this.#cut;
   }

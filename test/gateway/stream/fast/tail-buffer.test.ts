@@ -104,6 +104,37 @@ test('the last frames are kept whole or 16 KB of them, however their sizes chang
   );
 });
 
+test('of long chunks the last whole frames are kept, 8 KB at least, and only what may be broken counts as cut', () => {
+  fc.assert(
+    fc.property(
+      fc.array(fc.integer({ min: 4, max: 12_000 }), { minLength: 20, maxLength: 60 }),
+      fc.integer({ min: 17_000, max: 200_000 }),
+      (lengths, size) => {
+        const frames = framesOf(lengths);
+        const whole = Buffer.from(frames.join(''));
+        const tail = new TailBuffer([]);
+        for (const chunk of chunksOf(whole, size)) tail.push(Buffer.from(chunk));
+        const kept = tail.bytes;
+        const before = whole.subarray(0, whole.length - kept.length).toString();
+        expect(kept.length).toBeGreaterThanOrEqual(Math.min(whole.length, 8 * 1024));
+        expect(kept.length).toBeLessThan(8 * 1024 + 12_000 + 3 * 16 * 1024);
+        expect(whole.subarray(before.length).equals(kept)).toBe(true);
+        expect(tail.cut || before === '' || before.endsWith('\n\n')).toBe(true);
+      },
+    ),
+    { numRuns: 200 },
+  );
+});
+
+test('a last frame longer than what is kept of a chunk is kept whole', () => {
+  const [last = ''] = framesOf([100_000]);
+  const tail = new TailBuffer([]);
+  tail.push(Buffer.from(framesOf(Array.from({ length: 500 }, () => 180)).join('')));
+  tail.push(Buffer.from(framesOf([180, 180]).join('') + last));
+  expect(Buffer.from(tail.bytes).toString()).toBe(last);
+  expect(tail.cut).toBe(false);
+});
+
 test('a stream of small frames holds little memory, and one long frame among them is not lost', () => {
   const small = framesOf(Array.from({ length: 2000 }, () => 180));
   const tail = new TailBuffer([]);
