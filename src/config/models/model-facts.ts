@@ -160,13 +160,20 @@ export function priceOf(
     : { ...own, source: 'configuration' };
 }
 
-/** The price of a model, or of its predecessor, in the models file. */
+/** https://huggingface.co/docs/inference-providers (`:novita`), https://openrouter.ai/docs/guides/routing/model-variants */
+const TAG = /:[a-z][a-z0-9-]{0,40}$/i;
+const OTHER_PRICE = /:(?:free|batch)$/i;
+
+/** The price of a model, or of the one that it is most like, in the models file. */
 export function cataloguePrice(vendor: string | undefined, model: string): Price | undefined {
   const known = modelAt(vendor, model);
   if (known !== undefined) return known.price;
   // A model that its host gives away would be billed at its family's price.
-  if (vendor === undefined || !isName(model) || model.endsWith(':free')) return undefined;
-  const before = modelsFile().predecessor(model, vendor)?.price;
+  if (vendor === undefined || !isName(model) || OTHER_PRICE.test(model)) return undefined;
+  const file = modelsFile();
+  // Behind its name stands who serves it, or how: about the same price.
+  const before = (file.at(vendor, model.replace(TAG, '')) ?? file.predecessor(model, vendor))
+    ?.price;
   return before && { ...before, source: 'family' };
 }
 

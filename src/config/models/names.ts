@@ -34,7 +34,7 @@ const AROUND: readonly (readonly [RegExp, string])[] = [
   [/^(?:publishers\/[a-z0-9-]+\/)?models\//, ''],
   [/^pro\//, ''],
   [/^arn:aws[a-z-]*:bedrock:[^/]*\//, ''],
-  [/:(?:nitro|floor|exacto|online|fastest|cheapest|preferred)$/, ''],
+  [/(?::(?:nitro|floor|exacto|online|fastest|cheapest|preferred)){1,4}$/, ''],
   [/^(ft:[^:]+):.*$/, '$1'],
 ];
 
@@ -44,12 +44,14 @@ export const bareName = (id: string): string =>
 
 /**
  * A model's name without what differs between vendors: case, what stands before the last slash, Bedrock's region
- * and maker before it and version behind it, a tag (`:free`), a date, dots (`4.5` is `4-5`).
+ * and maker before it and version behind it, a tag (`:free`, `:fireworks-ai`, `:Q4_K_M`), a date, dots (`4.5` is `4-5`).
+ * Ollama's `gpt-oss:120b-cloud` is `gpt-oss-120b`.
  */
 export function plainName(model: string): string {
   const last = model.slice(model.lastIndexOf('/') + 1).toLowerCase();
   return ownName(last)
-    .replace(/:[a-z]+$/, '')
+    .replace(/:(\d{1,4}(?:\.\d)?[bt])(?:-[\w-]{1,30})?$/, '-$1')
+    .replace(/:[a-z][\w-]{0,40}$/, '')
     .replace(VERSION, '')
     .replaceAll('.', '-');
 }

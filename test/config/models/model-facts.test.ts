@@ -317,6 +317,7 @@ describe('a model is found at its vendor under every name that leads to it:', ()
     ['openrouter', 'openai/gpt-5:floor', 'openai/gpt-5'],
     ['openrouter', 'deepseek/deepseek-v3.2:exacto', 'deepseek/deepseek-v3.2'],
     ['openrouter', 'openai/gpt-5:online', 'openai/gpt-5'],
+    ['openrouter', 'openai/gpt-5:nitro:online', 'openai/gpt-5'],
     ['huggingface', 'zai-org/GLM-4.7:fastest', 'zai-org/GLM-4.7'],
     ['siliconflow-cn', 'Pro/zai-org/GLM-4.5-Air', 'zai-org/GLM-4.5-Air'],
     ['openai', 'ft:gpt-4o-mini-2024-07-18:acme::abc', 'ft:gpt-4o-mini-2024-07-18'],
@@ -333,6 +334,29 @@ describe('a model is found at its vendor under every name that leads to it:', ()
     const known = cataloguePrice(vendor, id)!;
     expect(known.input).toBeGreaterThan(0);
     expect(cataloguePrice(vendor, name)).toEqual(known);
+  });
+
+  test.each([
+    ['huggingface', 'zai-org/GLM-4.7:novita', 'zai-org/GLM-4.7'],
+    ['huggingface', 'openai/gpt-oss-120b:fireworks-ai', 'openai/gpt-oss-120b'],
+    ['openrouter', 'anthropic/claude-sonnet-4.5:thinking', 'anthropic/claude-sonnet-4.5'],
+  ])('%s %s costs about the same', (vendor, name, id) => {
+    const known = cataloguePrice(vendor, id)!;
+    expect(known.input).toBeGreaterThan(0);
+    expect(cataloguePrice(vendor, name)).toEqual({ ...known, source: 'family' });
+  });
+
+  test.each([
+    ['zai-org/GLM-4.7:fireworks-ai', 'zai-org/GLM-4.7'],
+    ['moonshotai/Kimi-K2-Instruct-0905:hf-inference', 'moonshotai/Kimi-K2-Instruct-0905'],
+    ['gpt-oss:120b-cloud', 'openai/gpt-oss-120b'],
+    ['gpt-oss:20b', 'openai/gpt-oss-20b'],
+    ['glm-4.6:cloud', 'glm-4.6'],
+    ['qwen3:8b-q4_K_M', 'qwen3-8b'],
+  ])('%s has the facts of %s', (name, id) => {
+    const known = modelFacts(undefined, id);
+    expect(known?.context).toBeGreaterThan(0);
+    expect(modelFacts(undefined, name)).toEqual(known);
   });
 
   test('but not one that its host gives away, or sells by another name', () => {
