@@ -35,8 +35,9 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
     const words = `Provider ${provider} could not be reached within ${seconds} s (timeouts.connect).`;
     return new TargetError('elsewhere', 'timeout', words, cause);
   }
-  if (thrown instanceof OtherScheme) {
-    const words = `Provider ${provider} speaks ${SPEAKS[thrown.speaks]} (base_url).`;
+  const speaks = otherProtocol(provider, thrown);
+  if (speaks !== undefined) {
+    const words = `Provider ${provider} ${speaks}.`;
     return new TargetError('elsewhere', 'upstream', words, { ...cause, retryable: false });
   }
   if (thrown instanceof UnusableTlsFile) {
@@ -68,6 +69,18 @@ export function connectionError(provider: string, thrown: unknown): GatewayError
   // The client would only wait for what somebody has to start or set right.
   const waits = { ...cause, ...(LASTING.test(known) ? { retryable: false } : {}) };
   return new TargetError('elsewhere', 'upstream', words, waits);
+}
+
+/** What the vendor speaks in place of what it was asked in, and what to set. */
+function otherProtocol(provider: string, thrown: unknown): string | undefined {
+  if (thrown instanceof OtherScheme) return `speaks ${SPEAKS[thrown.speaks]} (base_url)`;
+  const { code, message } = (thrown ?? {}) as { code?: unknown; message?: unknown };
+  if (code === 'HTTP2Unsupported') {
+    return `does not speak HTTP/2 at this address; set providers.${provider}.http2 to false`;
+  }
+  return typeof message === 'string' && message.includes('ALERT_NO_APPLICATION_PROTOCOL')
+    ? `speaks HTTP/2 alone; set providers.${provider}.http2 to true`
+    : undefined;
 }
 
 /** A proxy's refusal is not the vendor's: the message names the proxy. */

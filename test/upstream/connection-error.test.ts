@@ -46,6 +46,20 @@ test.each([
   ]);
 });
 
+// Bun's codes: of fetch where it was to speak HTTP/2, and of a handshake with a server that speaks nothing else.
+const NO_PROTOCOL = 'SSL routines:OPENSSL_internal:TLSV1_ALERT_NO_APPLICATION_PROTOCOL';
+test.each([
+  ['does not speak HTTP/2 at this address; set providers.p.http2 to false', 'HTTP2Unsupported', ''],
+  ['speaks HTTP/2 alone; set providers.p.http2 to true', 'EPROTO', NO_PROTOCOL],
+])('the wrong version of HTTP: %s', (words, code, message) => {
+  const error = connectionError('p', Object.assign(new Error(message), { code }));
+  expect([error.message, remedyForError(error), error.retryable]).toEqual([
+    `Provider p ${words}.`,
+    'elsewhere',
+    false,
+  ]);
+});
+
 test('a limit is named', () => {
   const late = connectionError('p', new NotConnected(10_000));
   expect([late.kind, late.message]).toEqual([

@@ -200,9 +200,8 @@ export class ResponseParser {
     if (bare < 0 && end < 0) {
       if (this.#partial === undefined) this.#partial = from === 0 ? input : input.subarray(from);
       this.#partialBytes = input.length - from;
-      if (!plausible(input.toString('latin1', from, Math.min(input.length, from + 7)))) {
-        throw new MalformedReply('no HTTP/1 status line');
-      }
+      const begin = input.toString('latin1', from, Math.min(input.length, from + 7));
+      if (!plausible(begin)) throw new MalformedReply(isHttp2(begin) ? HTTP2 : NO_STATUS);
       return input.length;
     }
     this.#partial = undefined;
@@ -313,6 +312,11 @@ interface Framing {
   connection: string | undefined;
 }
 
+const NO_STATUS = 'no HTTP/1 status line';
+/** A short frame of settings, with which HTTP/2 begins (RFC 9113 §3.4, §6.5). */
+const isHttp2 = (head: string) => head.startsWith('\0\0') && head[3] === '\x04';
+const HTTP2 = 'HTTP/2 without TLS, which is not supported; use https:// and http2: true';
+
 /** Does this begin as an answer does? A TLS port, or another protocol, does not. */
 const plausible = (head: string) => 'HTTP/1.'.startsWith(head.slice(0, 7));
 
@@ -321,7 +325,7 @@ const OK = { status: 200, http10: false };
 function statusOf(text: string): { status: number; http10: boolean } {
   if (text.startsWith('HTTP/1.1 200 ')) return OK;
   const found = /^HTTP\/1\.([01])[ \t]+(\d{3})(?![^\s])/.exec(text);
-  if (found === null) throw new MalformedReply('no HTTP/1 status line');
+  if (found === null) throw new MalformedReply(NO_STATUS);
   const status = Number(found[2]);
   if (status < 100 || status > 599) throw new MalformedReply(`an unknown status, ${status}`);
   return { status, http10: found[1] === '0' };

@@ -116,6 +116,11 @@ const GOOD: readonly (readonly [name: string, text: string, expected: Partial<Re
   ],
 ];
 
+test('a server that speaks HTTP/2 without TLS is named', () => {
+  const settings = bytesOf('\0\0\x06\x04\0\0\0\0\0\0\x03\0\0\0\x80');
+  expect(() => read([settings])).toThrow('HTTP/2 without TLS');
+});
+
 describe('what a vendor answers', () => {
   for (const [name, text, expected] of GOOD) {
     test(`${name}: the same at every cut`, () => {
