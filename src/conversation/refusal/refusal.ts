@@ -51,11 +51,11 @@ export type EncryptedContent = 'reasoning' | 'summary' | 'either' | 'search resu
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
-    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool|last message must have role user|2 or more assistant messages at the end|response prefill is incompatible with enable_thinking/,
+    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool|last message must have role user|last message of .{1,80} must be a user message|last message .{0,40}must not be from the assistant|ending with a model turn are not supported|requests ends? with a user role|2 or more assistant messages at the end|response prefill is incompatible with enable_thinking|add_generation_prompt to true when the last message is from the assistant/,
     { assistantLast: false },
   ],
   [
-    /first message must use the user role|first (?:message|turn) must be (?:a |from the )?user/,
+    /first message must use the user role|first (?:message|turn) must be (?:a |from the )?user|first message .{0,80}must be a user message|conversation must start with a user message/,
     { userFirst: true },
   ],
   // Templates of Gemma 2; OpenAI's first reasoning models.
@@ -65,11 +65,11 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   ],
   [/no user query found in messages/, { needsUserTurn: true }],
   [
-    /roles must alternate|requests alternate between user and model|alternate between user and assistant/,
+    /roles must alternate|requests alternate between user and model|alternate between user and assistant|does not support successive user or assistant messages/,
     { sameRoleTurns: false },
   ],
   [
-    /unexpected role system|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
+    /unexpected role system|role system must precede an assistant message|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
     { systemTurns: false },
   ],
   [

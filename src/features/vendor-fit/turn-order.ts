@@ -245,7 +245,10 @@ function withUserTurn(turns: readonly Turn[], { notes }: FitContext): readonly T
 const userText = (text: string): Turn => ({ role: 'user', blocks: [{ type: 'text', text }] });
 
 /** Makes the first and the last turn such as the vendor accepts. */
-function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext): readonly Turn[] {
+function fitFirstAndLast(
+  turns: readonly Turn[],
+  { profile, notes, protocol }: FitContext,
+): readonly Turn[] {
   let out = turns;
   const last = turns.at(-1);
   const prefill = last?.role === 'assistant' && !isUnderWay(last);
@@ -254,10 +257,12 @@ function fitFirstAndLast(turns: readonly Turn[], { profile, notes }: FitContext)
     // An empty assistant turn is valid only as the last one.
     out = [...(last.blocks.length === 0 ? turns.slice(0, -1) : turns), userText('Continue.')];
   }
-  const first = turns[0]?.role;
+  // In Chat, instructions stand before it.
+  const at = protocol === 'openai-chat' ? turns.findIndex((turn) => !isInstruction(turn)) : 0;
+  const first = turns[at]?.role;
   if (profile.userFirst === true && first !== undefined && first !== 'user') {
-    notes.add('user_turn_inserted', '/messages/0', 'the first message must be a user message');
-    out = [userText('.'), ...out];
+    notes.add('user_turn_inserted', `/messages/${at}`, 'the first message must be a user message');
+    out = [...out.slice(0, at), userText('.'), ...out.slice(at)];
   }
   return out;
 }

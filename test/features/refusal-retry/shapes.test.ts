@@ -266,6 +266,21 @@ describe('shapes that a Messages vendor refuses are repaired in one retry', () =
   }
 });
 
+// https://github.com/anthropics/claude-code/issues/73821
+test('instructions at a place that Claude does not take are words of the user', async () => {
+  const roles = ['user', 'system', 'user', 'assistant', 'user'];
+  const body = { ...said(...roles), max_tokens: 9 };
+  const { second } = await afterWords(
+    'anthropic-messages',
+    body,
+    "messages.1: role 'system' must precede an 'assistant' message or end the array",
+  );
+  expect(JSON.stringify(second)).toContain('"system"');
+  expect((second.messages as readonly JsonObject[]).map(({ role }) => role)).not.toContain(
+    'system',
+  );
+});
+
 const said = (...roles: readonly string[]) => ({
   model: 'm',
   messages: roles.map((role) => ({ role, content: role })),
@@ -277,7 +292,36 @@ const CHAT_WORDS: readonly (readonly [string, JsonObject, readonly string[]])[] 
     'Last message must have role `user` or `tool`, but found `assistant`',
     'Cannot have 2 or more assistant messages at the end of the list.',
     'Assistant response prefill is incompatible with enable_thinking.',
+    // https://github.com/BerriAI/litellm/issues/8090
+    'The last message of deepseek-reasoner must be a user message, or an assistant message with prefix mode on (refer to https://api-docs.deepseek.com/guides/chat_prefix_completion).',
+    // vLLM, https://github.com/mistralai/mistral-vibe/issues/114
+    'Cannot set `add_generation_prompt` to True when the last message is from the assistant. Consider using `continue_final_message` instead.',
+    // Antigravity, https://github.com/anthonyhaussman/opencode-agy-auth/pull/78
+    'Requests ending with a model turn are not supported',
+    // Copilot, https://github.com/ericc-ch/copilot-api/issues/273
+    'The last message in a Gemini request must not be from the assistant',
+    // Google, https://github.com/songquanpeng/one-api/issues/836
+    'Please ensure that multiturn requests ends with a user role or a function response.',
   ].map((words) => [words, said('user', 'assistant'), ['user', 'assistant', 'user']] as const),
+  [
+    // https://github.com/open-webui/open-webui/issues/9266
+    'deepseek-reasoner does not support successive user or assistant messages (messages[1] and messages[2] in your input). You should interleave the user/assistant messages in the message sequence.',
+    said('user', 'assistant', 'assistant', 'user', 'user'),
+    ['user', 'assistant', 'user'],
+  ],
+  ...[
+    // https://github.com/ChatGPTNextWeb/NextChat/issues/6343
+    'The first message (except the system message) of deepseek-reasoner must be a user message, but an assistant message detected.',
+    // Bedrock
+    'A conversation must start with a user message. Try again with a conversation that starts with a user message.',
+  ].map(
+    (words) =>
+      [
+        words,
+        said('system', 'assistant', 'user'),
+        ['system', 'user', 'assistant', 'user'],
+      ] as const,
+  ),
   [
     'No user query found in messages.',
     said('system', 'assistant'),
