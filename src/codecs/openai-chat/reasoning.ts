@@ -205,9 +205,28 @@ export function hasSeal(details: readonly Json[]): boolean {
   });
 }
 
-/** Gemini's thought signature on its OpenAI-compatible endpoint. */
-export function callSeal(call: JsonObject, provider?: string) {
-  const signature = text(object(object(call.extra_content)?.google)?.thought_signature);
-  if (!signature) return {};
-  return { sealed: { protocol: PROTOCOL, provider, kind: 'signature', value: signature } } as const;
+/** Who signs at Gemini's endpoints in OpenAI's form; the second is Vertex AI (https://github.com/earendil-works/pi/issues/6733). */
+const SIGNERS = ['google', 'vertex'] as const;
+
+/**
+ * The seal that Gemini's thought signature of a call, of a message or of a delta makes. Behind another signer than the first,
+ * the signature, which is base64, follows its name.
+ */
+export function signatureSeal({ extra_content: extra }: JsonObject, provider?: string) {
+  const signed = object(extra);
+  for (const signer of SIGNERS) {
+    const signature = text(object(signed?.[signer])?.thought_signature);
+    if (!signature) continue;
+    const value = signer === 'google' ? signature : `${signer}:${signature}`;
+    return { sealed: { protocol: PROTOCOL, provider, kind: 'signature', value } } as const;
+  }
+  return {};
+}
+
+/** The same, as `extra_content` has it. */
+export function signatureExtra({ value }: Sealed): JsonObject {
+  const at = value.indexOf(':');
+  return {
+    [at < 0 ? 'google' : value.slice(0, at)]: { thought_signature: value.slice(at + 1) },
+  };
 }

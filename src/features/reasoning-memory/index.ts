@@ -75,7 +75,7 @@ class ReasoningMemory implements Feature {
     return lazyInterceptor(textsAreIgnored, () =>
       answerCollector(
         (answer) => storeAnswer(ledger, owner, target, answer, before),
-        target.protocol === 'google-gemini',
+        target.protocol === 'google-gemini' || target.profile.callSignatures === true,
       ),
     );
   }

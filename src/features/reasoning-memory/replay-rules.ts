@@ -18,10 +18,10 @@ export interface ReplayRules {
  * unless the profile says that the vendor reads the text (DeepSeek's Responses).
  */
 export function replayRules({ protocol, profile }: Target): ReplayRules {
-  const { reasoningField, reasoningReplay } = profile;
+  const { reasoningField, reasoningReplay, callSignatures } = profile;
   if (protocol === 'anthropic-messages') return { text: 'none', sealed: true };
   if (reasoningField === 'none') {
-    return { text: 'none', sealed: protocol === 'openai-responses' };
+    return { text: 'none', sealed: protocol === 'openai-responses' || callSignatures === true };
   }
   const reads = protocol === 'openai-chat' || reasoningField === 'reasoning_content';
   return { text: reads ? (reasoningReplay ?? 'calls') : 'none', sealed: true };

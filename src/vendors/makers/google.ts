@@ -3,6 +3,8 @@
 import { OPENAI_ONLY } from '../facts.ts';
 import type { Vendor } from '../vendor.ts';
 
+const SIGNED = { callSignatures: true } as const;
+
 export const google: Vendor = {
   name: 'Gemini',
   telemetry: 'gcp.gemini',
@@ -39,6 +41,8 @@ export const google: Vendor = {
       reasoningField: 'none',
       reasoningParam: 'reasoning_effort',
       documents: false,
+      // It signs texts, too, and wants them back: https://ai.google.dev/gemini-api/docs/thought-signatures
+      models: { 'gemini-3*': SIGNED, 'gemini-4*': SIGNED, 'gemini-flash*': SIGNED },
     },
     // https://ai.google.dev/gemini-api/docs/thinking, …/thought-signatures, …/function-calling
     'google-gemini': {

@@ -13,6 +13,7 @@ import {
   CLAUDE,
   call,
   chatReply,
+  chatStream,
   DEEPSEEK,
   GEMINI,
   messagesReply,
@@ -33,6 +34,12 @@ const via = (vendor: Vendor, script: Scripted[], ledger = memoryRoom(ANSWERS)) =
 
 const messagesOf = (sent: unknown) => (sent as { messages: ChatMessage[] }).messages;
 
+/** As Google signs, and Vertex AI (https://github.com/earendil-works/pi/issues/6733). */
+const SIGNATURES = [
+  { google: { thought_signature: 'Eq8BCgIk' } },
+  { vertex: { thought_signature: 'AY89a18IwQ' } },
+];
+
 describe('a Messages client', () => {
   const ask = (more: JsonObject[]) => ({
     model: 'm',
@@ -41,24 +48,26 @@ describe('a Messages client', () => {
     messages: [{ role: 'user', content: 'go' }, ...more],
   });
 
-  test("a Messages client cannot hold a call's thought signature, and Gemini still gets it", async () => {
-    const signature = { google: { thought_signature: 'Eq8BCgIk' } };
-    const gateway = via(GEMINI, [
-      chatReply({ tool_calls: [call(A, { extra_content: signature })] }),
-      chatReply({ content: 'done' }),
-    ]);
-    const first = JSON.parse((await gateway.ask('anthropic-messages', ask([]))).text);
-    const { content } = first as { content: JsonObject[] };
-    const result = { type: 'tool_result', tool_use_id: content[0]!.id!, content: 'found' };
-    await gateway.ask(
-      'anthropic-messages',
-      ask([
-        { role: 'assistant', content },
-        { role: 'user', content: [result] },
-      ]),
-    );
-    expect(messagesOf(gateway.sent[1])[1]?.tool_calls?.[0]?.extra_content).toEqual(signature);
-  });
+  test.each(SIGNATURES)(
+    "a Messages client cannot hold a call's thought signature, and Gemini still gets it: %j",
+    async (signature) => {
+      const gateway = via(GEMINI, [
+        chatReply({ tool_calls: [call(A, { extra_content: signature })] }),
+        chatReply({ content: 'done' }),
+      ]);
+      const first = JSON.parse((await gateway.ask('anthropic-messages', ask([]))).text);
+      const { content } = first as { content: JsonObject[] };
+      const result = { type: 'tool_result', tool_use_id: content[0]!.id!, content: 'found' };
+      await gateway.ask(
+        'anthropic-messages',
+        ask([
+          { role: 'assistant', content },
+          { role: 'user', content: [result] },
+        ]),
+      );
+      expect(messagesOf(gateway.sent[1])[1]?.tool_calls?.[0]?.extra_content).toEqual(signature);
+    },
+  );
 
   test('thinking that a Messages client returns is trusted', async () => {
     const gateway = via(DEEPSEEK, [
@@ -83,6 +92,54 @@ describe('a Messages client', () => {
     expect(gateway.summaries[1]?.notes.map(({ name }) => name)).not.toContain('reasoning_restored');
   });
 });
+
+const ASKED = {
+  'anthropic-messages': (...texts: readonly string[]) => ({
+    model: 'gemini-3-pro',
+    max_tokens: 100,
+    messages: texts.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content })),
+  }),
+  'openai-responses': (...texts: readonly string[]) => ({
+    model: 'gemini-3-pro',
+    input: texts.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content })),
+  }),
+  'google-gemini': (...texts: readonly string[]) => ({
+    model: 'gemini-3-pro',
+    contents: texts.map((text, i) => ({ role: i % 2 === 0 ? 'user' : 'model', parts: [{ text }] })),
+  }),
+  'openai-chat': (...texts: readonly string[]) => ({
+    model: 'gemini-3-pro',
+    tools: [{ type: 'function', function: { name: 'read' } }],
+    messages: texts.map((content, i) => ({ role: i % 2 === 0 ? 'user' : 'assistant', content })),
+  }),
+} as const;
+
+for (const client of Object.keys(ASKED) as (keyof typeof ASKED)[]) {
+  for (const extra_content of SIGNATURES) {
+    test.each([false, true])(
+      `the signature of a text goes back with the history of a client of ${client} (${Object.keys(extra_content)}); streamed: %j`,
+      async (stream) => {
+        const answer = stream
+          ? chatStream(
+              [
+                { role: 'assistant', content: 'He' },
+                { content: 'llo' },
+                { content: '', extra_content },
+              ],
+              'stop',
+            )
+          : chatReply({ content: 'Hello', extra_content });
+        const gateway = via(GEMINI, [answer, chatReply({ content: 'done' })]);
+        const asked = (...texts: readonly string[]) =>
+          gateway.ask(client, { ...ASKED[client](...texts), ...(stream && { stream }) });
+        expect((await asked('go')).text).toContain('He');
+        await gateway.ask(client, ASKED[client]('go', 'Hello', 'on'));
+        const [, said] = messagesOf(gateway.sent[1]);
+        expect(said).toMatchObject({ role: 'assistant', content: 'Hello', extra_content } as never);
+      },
+    );
+  }
+}
 
 test('a Responses client that asked for no encrypted content', async () => {
   const ledger = memoryRoom(ANSWERS);

@@ -1,7 +1,7 @@
 /** Decodes a whole chat completion into a reply. */
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
-import type { OpaqueEvent, Reply } from '../../../conversation/events.ts';
+import type { OpaqueEvent, Reply, ReplySeal } from '../../../conversation/events.ts';
 import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import { withServiceTier } from '../../../conversation/usage.ts';
@@ -16,7 +16,7 @@ import {
   isInParts,
   reasoningOf,
 } from '../parts.ts';
-import { callSeal, decodeReasoning } from '../reasoning.ts';
+import { decodeReasoning, signatureSeal } from '../reasoning.ts';
 import { list, NAME_LIMIT, newCallId, number, object, text, wireOf } from '../wire.ts';
 import { CopiedThoughts } from './copied-thoughts.ts';
 import { inBandError } from './errors.ts';
@@ -66,9 +66,33 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
     ),
     logprobs: logprobs?.length ? logprobs : undefined,
     rest: restOf(reply),
+    textSeals: textSeals(message, blocks, context),
     further: choices.length > 1 ? furtherOf(reply, choices) : undefined,
     wire: wireOf(reply),
   };
+}
+
+/** Gemini's signature of the text; see the decoder of streams. */
+function textSeals(
+  message: JsonObject,
+  blocks: readonly Block[],
+  { target }: UpstreamContext,
+): readonly ReplySeal[] | undefined {
+  if (message.extra_content === undefined) return undefined;
+  const { sealed } = signatureSeal(message, target.provider);
+  const block = blocks.findLastIndex(({ type }) => type === 'text');
+  if (sealed === undefined || block < 0) return undefined;
+  const at = (blocks[block] as TextBlock).text.length;
+  const wire = wireOf({
+    choices: [{ index: 0, delta: { extra_content: message.extra_content } }],
+  });
+  const event = {
+    type: 'opaque',
+    name: 'signature',
+    wire,
+    textSeal: { sealed, text: '' },
+  } as const;
+  return [{ block, at, event }];
 }
 
 /** The choices but the first, each as a chunk. */
@@ -182,6 +206,6 @@ function decodeCall(call: JsonObject, original: Original, provider: string): Too
     input: custom === undefined && known.kind === 'custom' ? unwrapFreeform(input) : input,
     by: 'client',
     odd: isOdd || undefined,
-    ...callSeal(call, provider),
+    ...signatureSeal(call, provider),
   };
 }

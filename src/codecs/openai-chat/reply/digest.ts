@@ -41,6 +41,7 @@ const OTHER_CONTENT = [
   'annotations',
   'audio',
   'images',
+  'extra_content',
 ];
 
 const holdsAny = (value: JsonObject, keys: readonly string[]): boolean => {

@@ -5,7 +5,7 @@ import type { Conversation, ReasoningBlock, ToolCallBlock } from '../../../conve
 import type { JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
-import { encodeReasoningBlocks } from '../reasoning.ts';
+import { encodeReasoningBlocks, signatureExtra } from '../reasoning.ts';
 import { compact, list, newCallId, object, PROTOCOL } from '../wire.ts';
 import {
   asFunction,
@@ -122,10 +122,7 @@ function encodeCalls(calls: readonly ToolCallBlock[], request: Conversation): Js
       id,
       type: 'function',
       function: { name, arguments: call.input.trim() === '' ? '{}' : call.input },
-      extra_content:
-        call.sealed?.protocol === PROTOCOL
-          ? { google: { thought_signature: call.sealed.value } }
-          : undefined,
+      extra_content: call.sealed?.protocol === PROTOCOL ? signatureExtra(call.sealed) : undefined,
     });
   });
   return wantsLegacyCalls(request)

@@ -12,7 +12,7 @@ import type {
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { cacheOf, decodeAnnotations, decodeContent } from '../parts.ts';
-import { callSeal, decodeReturnedReasoning } from '../reasoning.ts';
+import { decodeReturnedReasoning, signatureSeal } from '../reasoning.ts';
 import { list, object, PROTOCOL, text, wireOf } from '../wire.ts';
 import { decodeSettings } from './decode-settings.ts';
 import { decodeTools } from './decode-tools.ts';
@@ -210,7 +210,7 @@ export function decodeCall(call: Json, where: string, provider?: string): ToolCa
     kind: custom === undefined ? 'function' : 'custom',
     input: typeof raw === 'string' ? raw : raw ? JSON.stringify(raw) : '',
     by: 'client',
-    ...callSeal(call, provider),
+    ...signatureSeal(call, provider),
     wire: wireOf(call),
   };
 }

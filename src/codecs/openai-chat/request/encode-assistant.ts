@@ -4,13 +4,20 @@ import { wrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type {
   Block,
   ReasoningBlock,
+  Sealed,
   ToolCallBlock,
   ToolResultBlock,
   Turn,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { reasoningOf, textPart } from '../parts.ts';
-import { decodeReasoning, hasEnvelope, ownDetails, REASONING_KEYS } from '../reasoning.ts';
+import {
+  decodeReasoning,
+  hasEnvelope,
+  ownDetails,
+  REASONING_KEYS,
+  signatureExtra,
+} from '../reasoning.ts';
 import { compact, isOwn, list, object, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
 import {
   blockText,
@@ -39,6 +46,7 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
   const calls: ToolCallBlock[] = [];
   const results: ToolResultBlock[] = [];
   const refusals: string[] = [];
+  let signed: Sealed | undefined;
   const from = run.length === 1 ? ownResidue(run[0]!) : {};
   for (const turn of run) {
     // Texts of one turn are joined directly; texts of different turns become paragraphs.
@@ -52,6 +60,9 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
       } else if (block.type === 'tool-result' && block.by !== 'provider') results.push(block);
       else if (block.type === 'refusal' && isOwn(turn)) refusals.push(block.text);
       else {
+        if (block.type === 'text' && block.sealed && isVendors(block.sealed, context)) {
+          signed = block.sealed;
+        }
         const part = assistantPart(block, context);
         if (part === undefined) continue;
         // So do the result of a vendor-run tool and a summary.
@@ -66,6 +77,7 @@ export function assistantMessage(run: readonly Turn[], context: MessageContext):
     ...reasoningFields(reasoning, from, context),
     ...(refusals.length > 0 ? { refusal: refusals.join('') } : {}),
     ...callFields(calls, from, context),
+    ...(signed && { extra_content: signatureExtra(signed) }),
   };
   const content = contentOf(parts, from);
   const keep = without(from, BLOCK_KEYS);
@@ -188,15 +200,17 @@ function callFields(
   return { tool_calls: calls.map((call) => encodeCall(call, context)) };
 }
 
+const isVendors = ({ protocol, provider }: Sealed, { target }: MessageContext): boolean =>
+  protocol === PROTOCOL && (provider === undefined || provider === target.provider);
+
 function encodeCall(call: ToolCallBlock, context: MessageContext): JsonObject {
   const own = ownWire(call);
   if (isObject(own)) return own;
   const from = ownResidue(call);
   const name = context.flat(call.name, call.namespace);
   const sealed =
-    call.sealed?.protocol === PROTOCOL &&
-    (call.sealed.provider === undefined || call.sealed.provider === context.target.provider)
-      ? { extra_content: { google: { thought_signature: call.sealed.value } } }
+    call.sealed !== undefined && isVendors(call.sealed, context)
+      ? { extra_content: signatureExtra(call.sealed) }
       : {};
   if (call.kind === 'custom' && (context.own || isOwn(call))) {
     return { ...from, id: call.id, type: 'custom', custom: { name, input: call.input } };

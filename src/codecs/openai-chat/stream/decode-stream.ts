@@ -14,7 +14,13 @@ import {
   isInParts,
   reasoningOf,
 } from '../parts.ts';
-import { callSeal, DetailsCollector, detailsText, hasSeal, onlySummaries } from '../reasoning.ts';
+import {
+  DetailsCollector,
+  detailsText,
+  hasSeal,
+  onlySummaries,
+  signatureSeal,
+} from '../reasoning.ts';
 import { CopiedThoughts } from '../reply/copied-thoughts.ts';
 import { inBandError, isSaid } from '../reply/errors.ts';
 import { decodeFinish, finishFailure, isOddFinish } from '../reply/finish-reason.ts';
@@ -303,6 +309,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       const legacy = object(delta.function_call);
       if (legacy !== undefined) this.#legacyCall(legacy, out);
     }
+    if (delta.extra_content) this.#signText(delta, chunk, out);
     if (delta.audio) {
       out.push({
         type: 'opaque',
@@ -336,6 +343,19 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
       reasoning = this.#copied.thought(reasoning);
       if (reasoning !== '') this.#blocks.text('reasoning', reasoning, out);
     }
+  }
+
+  /**
+   * Gemini's signature of the text before it, in a delta without content (https://github.com/mozilla-ai/any-llm/pull/1320):
+   * remembered for the next request.
+   */
+  #signText({ extra_content }: JsonObject, chunk: JsonObject, out: StreamEvent[]): void {
+    const { sealed } = signatureSeal({ extra_content }, this.context.target.provider);
+    if (sealed === undefined) return;
+    const { usage: _, ...rest } = chunk;
+    const choice = { index: 0, delta: { extra_content: extra_content! }, finish_reason: null };
+    const wire = wireOf({ ...rest, choices: [choice] });
+    out.push({ type: 'opaque', name: 'signature', wire, textSeal: { sealed, text: '' } });
   }
 
   /** Content arrays (Mistral, Databricks). */
@@ -378,11 +398,12 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   /** Relays of Gemini send a signature behind its call, too, or in pieces (https://github.com/vertesia/llumiverse/pull/470). */
   #sign(block: QueuedCall, call: JsonObject): void {
-    const { sealed } = callSeal(call, this.context.target.provider);
+    const { sealed } = signatureSeal(call, this.context.target.provider);
     if (sealed === undefined || block.head.type !== 'tool-call') return;
     const before = block.sealed?.()?.value ?? block.head.sealed?.value ?? '';
-    // It may repeat what came before.
-    const value = sealed.value.startsWith(before) ? sealed.value : before + sealed.value;
+    // It may repeat what came before; behind the name of its signer.
+    const more = before === '' ? sealed.value : sealed.value.slice(sealed.value.indexOf(':') + 1);
+    const value = sealed.value.startsWith(before) ? sealed.value : before + more;
     if (value !== before) block.sealed = () => ({ ...sealed, value });
   }
 
@@ -485,7 +506,7 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
         kind: freeform ? 'custom' : original.kind,
         by: 'client',
         odd: isOdd || undefined,
-        ...callSeal(call, target.provider),
+        ...signatureSeal(call, target.provider),
       },
       original.kind === 'custom' && !freeform,
       out,

@@ -15,7 +15,7 @@ import { sseComment, sseEvent } from '../../../lib/bytes/sse.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
 import type { ClientContext, StreamEncoder } from '../../codec.ts';
 import { encodeAnnotation } from '../parts.ts';
-import { sealDetail } from '../reasoning.ts';
+import { sealDetail, signatureExtra } from '../reasoning.ts';
 import {
   asFunction,
   clientName,
@@ -270,7 +270,9 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     }
     this.#kind = 'function';
     const seal =
-      head.sealed?.protocol === PROTOCOL ? `,"extra_content":${signed(head.sealed.value)}` : '';
+      head.sealed?.protocol === PROTOCOL
+        ? `,"extra_content":${JSON.stringify(signatureExtra(head.sealed))}`
+        : '';
     return this.#delta(
       this.#call(`"id":${id},"type":"function","function":{"name":${name},"arguments":""}${seal}`),
     );
@@ -279,7 +281,7 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
   #sealed(sealed: Sealed): string {
     if (this.#kind === 'reasoning') this.#openSeal = sealed;
     return this.#kind === 'function' && sealed.protocol === PROTOCOL
-      ? this.#delta(this.#call(`"extra_content":${signed(sealed.value)}`))
+      ? this.#delta(this.#call(`"extra_content":${JSON.stringify(signatureExtra(sealed))}`))
       : '';
   }
 
@@ -366,6 +368,3 @@ class ChatStreamEncoder implements StreamEncoder, FastEncoder {
     return this.#textTemplate;
   }
 }
-
-const signed = (value: string) =>
-  JSON.stringify({ google: { thought_signature: value } } satisfies JsonObject);
