@@ -1,6 +1,6 @@
 import { runAtOnce } from '../lib/loop/steps.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
-import { diffText, pairEqual } from '../lib/text/text-diff.ts';
+import { diffText, inOrder, pairEqual } from '../lib/text/text-diff.ts';
 import { cutWith } from './terminal.ts';
 
 export interface DiffLine {
@@ -8,13 +8,18 @@ export interface DiffLine {
   readonly text: string;
 }
 
+const SIGNS = { same: ' ', removed: '-', added: '+' } as const;
+
 const linesOf = (text: string) => (text === '' ? [] : text.replace(/\n$/, '').split(/\r?\n/));
 
 /**
  * The changed lines with up to `context` unchanged ones around each; a line `…` stands for a gap.
  */
 export function lineDiff(before: string, after: string, context = 2): DiffLine[] {
-  const all = signed(linesOf(before), linesOf(after));
+  const [a, b] = [linesOf(before), linesOf(after)];
+  const all = [...inOrder(a, b, runAtOnce(pairEqual(a, b)))].map(
+    ([kind, text]): DiffLine => ({ sign: SIGNS[kind], text }),
+  );
   const near = new Set<number>();
   all.forEach(({ sign }, i) => {
     if (sign === ' ') return;
@@ -28,24 +33,6 @@ export function lineDiff(before: string, after: string, context = 2): DiffLine[]
     out.push(line);
     last = i;
   });
-  return out;
-}
-
-/** Every line of both texts. Of what was replaced, the lines that are gone come first. */
-function signed(a: readonly string[], b: readonly string[]): DiffLine[] {
-  const pairs = runAtOnce(pairEqual(a, b));
-  const out: DiffLine[] = [];
-  let next = 0;
-  const added = (end: number) => {
-    while (next < end) out.push({ sign: '+', text: b[next++]! });
-  };
-  a.forEach((text, i) => {
-    const pair = pairs[i]!;
-    if (pair >= 0) added(pair);
-    out.push({ sign: pair >= 0 ? ' ' : '-', text });
-    if (pair >= 0) next++;
-  });
-  added(b.length);
   return out;
 }
 

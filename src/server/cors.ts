@@ -1,6 +1,7 @@
 /** Lets pages of the origins in `listen.cors` read answers (https://fetch.spec.whatwg.org/#http-cors-protocol). */
 
 import type { Listen } from '../config/sections/listen.ts';
+import { percentDecoded } from '../lib/text/printable-text.ts';
 import { mendedPath, pathOf } from './request-path.ts';
 import { type Answerer, type App, through } from './server.ts';
 
@@ -48,15 +49,7 @@ export class Cors {
 
 function isOwn(url: string): boolean {
   const path = pathOf(url);
-  return OWN.test(mendedPath(path)?.path ?? path) || OWN.test(decoded(path));
-}
-
-function decoded(path: string): string {
-  try {
-    return path.includes('%') ? decodeURIComponent(path) : path;
-  } catch {
-    return path;
-  }
+  return OWN.test(mendedPath(path)?.path ?? path) || OWN.test(percentDecoded(path));
 }
 
 const isPreflight = ({ method, headers }: Request): boolean =>

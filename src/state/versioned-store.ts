@@ -27,14 +27,6 @@ export interface Tables {
   readonly upgrades?: Readonly<Record<number, Migration>>;
 }
 
-export interface Migrated {
-  /** 0: the file was new. */
-  readonly from: number;
-  readonly to: number;
-  /** The backup of the old file; undefined when there was nothing to back up. */
-  readonly backup: string | undefined;
-}
-
 const versionOf = (db: Database): number =>
   db.query<{ user_version: number }, []>('PRAGMA user_version').get()!.user_version;
 
@@ -47,12 +39,12 @@ const versionOf = (db: Database): number =>
  *
  * @throws Error with a message for people when another hopgate made the file, which stays as it is
  */
-export function bringUpToDate(db: Database, path: string, tables: Tables): Migrated {
+export function bringUpToDate(db: Database, path: string, tables: Tables): void {
   const to = tables.version;
   const from = versionOf(db);
   refuseUnknown(path, from, tables);
-  if (from === to) return { from, to, backup: undefined };
-  const backup = from === 0 ? undefined : backUp(db, path, from);
+  if (from === to) return;
+  if (from > 0) backUp(db, path, from);
   db.transaction(() => {
     for (const step of stepsFrom(versionOf(db), tables)) {
       if (typeof step === 'string') db.run(step);
@@ -60,7 +52,6 @@ export function bringUpToDate(db: Database, path: string, tables: Tables): Migra
     }
     db.run(`PRAGMA user_version = ${to}`);
   }).immediate();
-  return { from, to, backup };
 }
 
 function stepsFrom(from: number, { version, create, upgrades = {} }: Tables): readonly Migration[] {
@@ -71,7 +62,7 @@ function stepsFrom(from: number, { version, create, upgrades = {} }: Tables): re
 }
 
 /** @throws Error with a message for people */
-export function refuseUnknown(path: string, from: number, { version: to, upgrades }: Tables): void {
+function refuseUnknown(path: string, from: number, { version: to, upgrades }: Tables): void {
   if (from < to && from !== 0 && upgrades?.[from] === undefined) {
     throw new Error(
       `the file was made before the first release of hopgate (schema ${from}, this one knows ${to}): move the file away`,
@@ -256,17 +247,12 @@ function openWhole({ path, tables, busy = BUSY_MS, pragmas = [] }: StateFile): D
   }
 }
 
-/** A complete copy, including the write-ahead log; undefined when another process was first. */
-function backUp(db: Database, path: string, version: number): string | undefined {
+/** Makes a complete copy, including the write-ahead log, unless another process was first. */
+function backUp(db: Database, path: string, version: number): void {
   const temporary = `${path}.v${version}.${process.pid}`;
   rmSync(temporary, { force: true });
   db.query('VACUUM INTO ?').run(temporary);
   chmodSync(temporary, 0o600);
-  if (versionOf(db) !== version) {
-    rmSync(temporary);
-    return undefined;
-  }
-  const backup = backupOf(path, version);
-  renameSync(temporary, backup);
-  return backup;
+  if (versionOf(db) !== version) rmSync(temporary);
+  else renameSync(temporary, backupOf(path, version));
 }

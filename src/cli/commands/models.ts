@@ -9,6 +9,7 @@ import { PROTOCOL_NAMES } from '../../conversation/protocol-names.ts';
 import type { Conversation, ProtocolName } from '../../conversation/types.ts';
 import { readUpTo } from '../../lib/http/read-up-to.ts';
 import { isObject, type Json, tryParse } from '../../lib/json/json.ts';
+import { isGlob } from '../../lib/text/glob.ts';
 import { printableLine } from '../../lib/text/printable-text.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import {
@@ -140,7 +141,7 @@ async function runModels(invocation: Invocation): Promise<number> {
     out.line();
     out.line(out.paint('dim', 'Also by pattern:'));
     for (const { name, models: own } of open) {
-      const globs = own.filter((model) => /[*?]/.test(model)).join(', ') || 'through routes';
+      const globs = own.filter(isGlob).join(', ') || 'through routes';
       const none = listed.has(name) || flag('offline') ? '' : ' (its vendor gave no list just now)';
       out.line(out.paint('dim', `  ${name}: ${globs}${none}`));
     }

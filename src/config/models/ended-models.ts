@@ -1,5 +1,6 @@
 /** Models that a configuration names and that are gone, end soon, or are newer than the file of models. */
 
+import { isGlob } from '../../lib/text/glob.ts';
 import type { Config } from '../config.ts';
 import type { Problem } from '../file/problem.ts';
 import { modelAt, modelsDate, predecessorOf } from './model-facts.ts';
@@ -18,7 +19,7 @@ export function modelWarnings(
   const seen = new Set<string>();
   const look = (path: string, provider: string, model: string) => {
     const own = providers[provider];
-    if (own === undefined || /[*?]/.test(model) || seen.has(`${provider}/${model}`)) return;
+    if (own === undefined || isGlob(model) || seen.has(`${provider}/${model}`)) return;
     seen.add(`${provider}/${model}`);
     const warn = (message: string) => found.push({ path, line: 0, column: 0, message });
     const known = modelAt(own.vendor, model);

@@ -1,3 +1,4 @@
+import { isGlob } from '../../lib/text/glob.ts';
 import {
   choice,
   closed,
@@ -130,7 +131,6 @@ const written = named(
 
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */
 export const prices = written.reads((written): readonly ModelPrice[] => {
-  const isGlob = (model: string) => /[*?]/.test(model);
   return Object.entries(written)
     .map(([model, all]) =>
       all

@@ -1,4 +1,4 @@
-import { localTime } from '../../lib/text/calendar.ts';
+import { isTimeZone, localTime } from '../../lib/text/calendar.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { choice, closed, either, oneOrMore, type Reading, string, text } from '../file/schema.ts';
 
@@ -59,7 +59,7 @@ function windowOf(
     });
     return undefined;
   }
-  if (zone !== undefined && !isZone(zone)) {
+  if (zone !== undefined && !isTimeZone(zone)) {
     findings.problems.push({
       path: [...path, 'zone'],
       message: 'is not a time zone',
@@ -75,15 +75,6 @@ function minutes(text: string): number | undefined {
   if (hour === undefined || minute === undefined || minute > 59) return undefined;
   const total = hour * 60 + minute;
   return total <= 24 * 60 ? total : undefined;
-}
-
-function isZone(zone: string): boolean {
-  try {
-    new Intl.DateTimeFormat('en', { timeZone: zone });
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 /** A time in the week, to the minute. */

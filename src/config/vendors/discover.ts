@@ -1,6 +1,7 @@
 /** Finds providers without a file: keys in the environment and model servers on this machine, or else the demo. */
 
 import { readUpTo } from '../../lib/http/read-up-to.ts';
+import { isGlob } from '../../lib/text/glob.ts';
 import { PRESETS } from '../../vendors/index.ts';
 import type { Environment } from '../environment.ts';
 
@@ -96,8 +97,6 @@ async function readModels(response: Response): Promise<readonly string[]> {
   );
 }
 
-const isPattern = (model: string) => /[*?]/.test(model);
-
 function describe(found: readonly DiscoveredProvider[]): Discovery {
   const first = found[0];
   if (first === undefined) {
@@ -115,7 +114,7 @@ function describe(found: readonly DiscoveredProvider[]): Discovery {
     const chat = PRESETS[name]?.forChat;
     if (chat === undefined) continue;
     const { models } = PRESETS[chat]!;
-    providers[chat] = { preset: chat, models: models.filter(isPattern) };
+    providers[chat] = { preset: chat, models: models.filter(isGlob) };
     routes.push({
       name: `${chat} (discovered)`,
       when: { model: models, protocol: 'openai-chat' },
@@ -126,7 +125,7 @@ function describe(found: readonly DiscoveredProvider[]): Discovery {
     routes.push({ name: `${name} (discovered)`, when: { model: models }, to: [`${name}/*`] });
   }
   const model = found.flatMap((one) =>
-    one.models.filter((known) => !isPattern(known)).map((known) => `${one.name}/${known}`),
+    one.models.filter((known) => !isGlob(known)).map((known) => `${one.name}/${known}`),
   )[0];
   if (model !== undefined) {
     routes.push({ name: 'agents’ own names', when: { model: AGENT_DEFAULTS }, to: [model] });

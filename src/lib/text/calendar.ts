@@ -1,7 +1,5 @@
 /** Days of the calendar, and time zones. */
 
-/** Days of the calendar, and time zones. */
-
 const SECOND = 1000;
 const formats = new Map<string, Intl.DateTimeFormat>();
 

@@ -5,3 +5,6 @@ export const quotedWords = (q: string): readonly string[] =>
     .flatMap((part, i) => (i % 2 === 1 ? [part] : part.split(/\s+/)))
     .map((word) => word.trim())
     .filter((word) => word !== '');
+
+/** One word of a command line, for every shell. */
+export const shellQuoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;

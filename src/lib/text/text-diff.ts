@@ -144,37 +144,33 @@ function* byLongestCommon(
   }
 }
 
+/** Neighbours of one kind are one part. */
 function partsOf(
   x: readonly string[],
   y: readonly string[],
   pairs: Int32Array,
 ): readonly TextPart[] {
-  const parts: TextPart[] = [];
-  let kind: TextPart['kind'] = 'same';
-  let words: string[] = [];
-  const flush = () => {
-    if (words.length > 0) parts.push({ kind, text: words.join('') });
-    words = [];
-  };
-  const put = (of: TextPart['kind'], word: string) => {
-    if (of !== kind) {
-      flush();
-      kind = of;
-    }
-    words.push(word);
-  };
-  let j = 0;
-  for (let i = 0; i < x.length; ) {
-    // First all that was removed here, then all that was added.
-    while (i < x.length && pairs[i] === -1) put('removed', x[i++]!);
-    const end = i < x.length ? pairs[i]! : y.length;
-    while (j < end) put('added', y[j++]!);
-    if (i < x.length) {
-      put('same', x[i++]!);
-      j++;
-    }
+  const parts: { kind: TextPart['kind']; words: string[] }[] = [];
+  for (const [kind, word] of inOrder(x, y, pairs)) {
+    const last = parts.at(-1);
+    if (last?.kind === kind) last.words.push(word);
+    else parts.push({ kind, words: [word] });
   }
-  while (j < y.length) put('added', y[j++]!);
-  flush();
-  return parts;
+  return parts.map(({ kind, words }) => ({ kind, text: words.join('') }));
+}
+
+/** The items of both lists; of what was replaced, those that are gone come first. @param pairs as of {@link pairEqual} */
+export function* inOrder(
+  x: readonly string[],
+  y: readonly string[],
+  pairs: Int32Array,
+): Generator<readonly [kind: TextPart['kind'], item: string]> {
+  let j = 0;
+  for (const [i, item] of x.entries()) {
+    const pair = pairs[i]!;
+    while (j < pair) yield ['added', y[j++]!];
+    yield [pair < 0 ? 'removed' : 'same', item];
+    if (pair >= 0) j++;
+  }
+  while (j < y.length) yield ['added', y[j++]!];
 }

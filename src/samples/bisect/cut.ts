@@ -2,6 +2,7 @@
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { put } from '../../lib/json/json-members.ts';
+import { pointerOf } from '../../lib/json/pointer.ts';
 
 /** JSON pointers into the whole request. */
 export interface Cut {
@@ -29,8 +30,6 @@ export function isGone(cut: Cut, pointer: string): boolean {
   return false;
 }
 
-const escaped = (key: string) => key.replaceAll('~', '~0').replaceAll('/', '~1');
-
 /** The candidate as a request. A message whose parts are all left out is left out as well. */
 export function applyCut(body: JsonObject, cut: Cut): JsonObject {
   if (cut.gone.size === 0 && cut.values.size === 0) return body;
@@ -49,7 +48,7 @@ function rebuilt(value: Json, at: string, cut: Cut): Json | undefined {
   if (!isObject(value)) return value;
   const out: Record<string, Json> = {};
   for (const [key, member] of Object.entries(value)) {
-    const kept = member === undefined ? undefined : rebuilt(member, `${at}/${escaped(key)}`, cut);
+    const kept = member === undefined ? undefined : rebuilt(member, at + pointerOf([key]), cut);
     if (kept !== undefined) put(out, key, kept);
   }
   return out;

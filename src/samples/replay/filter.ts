@@ -1,6 +1,7 @@
 /** Parses times and filters of samples as people write them. */
 
 import { invalid } from '../../conversation/errors.ts';
+import { isGlob } from '../../lib/text/glob.ts';
 import type { SampleFilter } from '../sample.ts';
 
 const UNITS: Readonly<Record<string, number>> = { s: 1e3, m: 6e4, h: 36e5, d: 864e5, w: 6048e5 };
@@ -47,7 +48,7 @@ const MAX_NAME = 1000;
 /** @throws GatewayError invalid_request for a glob that is too long, or has too many stars */
 export function checkGlob(pattern: string): void {
   if (pattern.length > MAX_NAME) throw invalid(`A name has at most ${MAX_NAME} characters.`);
-  if (!/[*?]/.test(pattern)) return;
+  if (!isGlob(pattern)) return;
   if (pattern.length > MAX_GLOB || pattern.split('*').length > MAX_STARS + 1) {
     throw invalid(`A pattern has at most ${MAX_GLOB} characters, and ${MAX_STARS} "*" among them.`);
   }

@@ -3,7 +3,7 @@
 import type { Config } from '../../config/config.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
-import { globTest } from '../../lib/text/glob.ts';
+import { globTest, isGlob } from '../../lib/text/glob.ts';
 
 const PARAM = 'to';
 
@@ -24,7 +24,7 @@ export function checkTarget(to: string, config: Pick<Config, 'providers' | 'rout
   // A provider without a list of models takes any name.
   if (models.length === 0 || models.some((listed) => globTest(listed)(model))) return;
   if (routes.some((route) => route.to.some(({ target }) => target === to))) return;
-  const exact = models.filter((listed) => !/[*?]/.test(listed));
+  const exact = models.filter((listed) => !isGlob(listed));
   const hint = closest(model, exact, (name) => `${provider}/${name}`);
   const list = hint === '' ? ` It lists ${models.slice(0, 8).join(', ')}.` : hint;
   throw invalid(

@@ -5,6 +5,7 @@ import { Elysia } from 'elysia';
 import { needsKey } from '../../config/sections/auth.ts';
 import { SAMPLE_MODES } from '../../config/sections/samples.ts';
 import { GatewayError } from '../../conversation/errors.ts';
+import { isGlob } from '../../lib/text/glob.ts';
 import { json } from './answers.ts';
 import { guard, type Viewer } from './guard.ts';
 import type { UiOptions } from './options.ts';
@@ -25,7 +26,7 @@ function targetsOf(
     const own = routed.filter((target) => target.startsWith(`${name}/`));
     return [...new Set([...listed, ...own])].filter((target) => {
       const model = target.slice(name.length + 1);
-      return !/[*?]/.test(model) && policy.allowsTarget(target, { provider: name, model });
+      return !isGlob(model) && policy.allowsTarget(target, { provider: name, model });
     });
   });
 }

@@ -5,6 +5,7 @@ import { Elysia } from 'elysia';
 import type { Config } from '../../config/config.ts';
 import { needsKey } from '../../config/sections/auth.ts';
 import { publicOrigin } from '../../lib/http/client-address.ts';
+import { shellQuoted } from '../../lib/text/quoted-words.ts';
 import { stagesToCompare } from '../../samples/replay/compare-stages.ts';
 import type { Prices } from '../../samples/replay/cost.ts';
 import { costOfExchange, hopsOf } from '../../samples/replay/hops.ts';
@@ -112,7 +113,6 @@ const STAGE = 'client-request';
 const INLINE = 64 * 1024;
 
 /** A POSIX shell takes everything between these quotes literally. */
-const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 /**
  * The client's request as a curl command line, with a variable in the place of the key.
@@ -121,10 +121,10 @@ const quoted = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
  */
 function curlLine({ store, meta }: Recorded, config: Config, origin: string): string {
   const { protocol, body, search, headers } = fromSample(store, meta, STAGE);
-  const named = Array.from(headers, ([name, value]) => `-H ${quoted(`${name}: ${value}`)}`);
+  const named = Array.from(headers, ([name, value]) => `-H ${shellQuoted(`${name}: ${value}`)}`);
   const file = meta.edges.find(({ stage }) => stage === STAGE)!.file;
   const lines = [
-    `curl -sS -N ${quoted(origin + requestTarget(protocol, body, search))}`,
+    `curl -sS -N ${shellQuoted(origin + requestTarget(protocol, body, search))}`,
     "-H 'content-type: application/json'",
     ...(needsKey(config.auth) ? ['-H "authorization: Bearer $HOPGATE_KEY"'] : []),
     ...named,
@@ -137,5 +137,5 @@ function curlLine({ store, meta }: Recorded, config: Config, origin: string): st
 function dataOf(body: Uint8Array): string | undefined {
   const text = Buffer.from(body).toString('utf8');
   const isText = Buffer.from(text, 'utf8').equals(body) && !text.includes('\0');
-  return body.length <= INLINE && isText ? quoted(text) : undefined;
+  return body.length <= INLINE && isText ? shellQuoted(text) : undefined;
 }

@@ -1,6 +1,7 @@
 /** The calls of the demo model: which of the offered tools the question asks for, and with what. */
 
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { shellQuoted } from '../../lib/text/quoted-words.ts';
 import { fileIn, headOf, type Intent, readIntent } from './intent.ts';
 import type { PlannedCall } from './reply.ts';
 import type { DemoRequest, DemoTool } from './request.ts';
@@ -115,13 +116,11 @@ function call(tool: DemoTool, request: DemoRequest, intent: Intent, nth: number)
   return { kind, name, input: JSON.stringify(value ?? {}) };
 }
 
-const shellQuote = (text: string) => `'${text.replaceAll("'", `'\\''`)}'`;
-
 function commandFor(intent: Intent): string {
   if (intent.kind === 'command') return intent.command;
-  if (intent.kind === 'read') return `cat ${shellQuote(intent.path)}`;
+  if (intent.kind === 'read') return `cat ${shellQuoted(intent.path)}`;
   if (intent.kind !== 'write') return `echo 'hopgate demo'`;
-  return `printf '%s\\n' ${shellQuote(intent.content)} > ${shellQuote(intent.path)}`;
+  return `printf '%s\\n' ${shellQuoted(intent.content)} > ${shellQuoted(intent.path)}`;
 }
 
 function freeform(name: string, question: string, intent: Intent): string {

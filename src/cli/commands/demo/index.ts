@@ -10,7 +10,7 @@ import { messageOf } from '../../../lib/text/thrown.ts';
 import type { CommandSpec, Invocation } from '../../command.ts';
 import { loadOrReport } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
-import { type Terminal, widthOf } from '../../terminal.ts';
+import { cutWith, type Terminal } from '../../terminal.ts';
 import { type ChatLine, type SendRequest, seedMemories, takeTurn } from './chat-turn.ts';
 import { GROUP_CHATS, type Language } from './group-chats.ts';
 
@@ -182,21 +182,9 @@ function toolLine(out: Terminal): ToolLine {
       const found = remembered === '' ? '' : ` → ${remembered}`;
       counts.clear();
       const line = `  ⚙ ${names.join(', ')}${found}`.replaceAll(/\n|\\n/g, ' / ');
-      out.line(out.paint('dim', fitted(line, out.width)));
+      out.line(out.paint('dim', cutWith(line, out.width, '…')));
     },
   };
-}
-
-function fitted(line: string, width: number): string {
-  if (widthOf(line) <= width) return line;
-  let room = width - 1;
-  let end = 0;
-  for (const char of line) {
-    room -= widthOf(char);
-    if (room < 0) break;
-    end += char.length;
-  }
-  return `${line.slice(0, end)}…`;
 }
 
 function rememberedTexts(result: JsonObject): string {

@@ -249,8 +249,8 @@ const modelToTry = (
   { model }: ProbeOptions,
 ): string | undefined =>
   model ??
-  models.find((name) => !/[*?]/.test(name) && (listed?.includes(name) ?? true)) ??
-  models.find((name) => !/[*?]/.test(name)) ??
+  models.find((name) => !isGlob(name) && (listed?.includes(name) ?? true)) ??
+  models.find((name) => !isGlob(name)) ??
   listed?.[0];
 
 function judgeAnswer(

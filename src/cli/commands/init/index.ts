@@ -6,6 +6,7 @@ import type { Category } from '../../../config/sections/categories.ts';
 import { parseListen } from '../../../config/sections/listen.ts';
 import { probe } from '../../../config/vendors/discover.ts';
 import { isLoopback } from '../../../lib/http/local-address.ts';
+import { isGlob } from '../../../lib/text/glob.ts';
 import { secretBase36 } from '../../../lib/text/ids.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { type PlatformName, PRESETS, presetNames, presetOf } from '../../../vendors/index.ts';
@@ -145,7 +146,7 @@ async function detectProviders(invocation: Invocation): Promise<readonly Provide
     ...servers.map(({ name, entry, models }): ProviderAnswer => {
       const { preset, base_url: baseUrl } = entry as { preset: string; base_url?: string };
       // The star also takes models that the server loads later.
-      const named = [...models.filter((model) => !/[*?]/.test(model)).slice(0, MAX_NAMED), '*'];
+      const named = [...models.filter((model) => !isGlob(model)).slice(0, MAX_NAMED), '*'];
       return { name, preset, ...(baseUrl === undefined ? {} : { baseUrl }), models: named };
     }),
   ];
@@ -197,7 +198,7 @@ async function withPlace(provider: ProviderAnswer, questions: Questions): Promis
 /** The first model that is a name and not a pattern, with its provider. */
 function firstTarget(providers: readonly ProviderAnswer[]): string | undefined {
   for (const provider of providers) {
-    const model = modelsOf(provider).find((name) => !/[*?]/.test(name));
+    const model = modelsOf(provider).find((name) => !isGlob(name));
     if (model !== undefined) return `${provider.name}/${model}`;
   }
   const any = providers[0];

@@ -3,6 +3,7 @@
 import type { Config } from '../../../config/config.ts';
 import { runInSlices } from '../../../lib/loop/steps.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
+import { isGlob } from '../../../lib/text/glob.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
 import {
   endOf,
@@ -158,7 +159,7 @@ const NARROWER = {
 
 /** A hint for a note name that is in neither the manual nor a sample; undefined for a known one. */
 async function noteHint(store: SampleStore, note: string | undefined): Promise<string | undefined> {
-  if (note === undefined || /[*?]/.test(note)) return undefined;
+  if (note === undefined || isGlob(note)) return undefined;
   const { PAGES } = await import('../../../manual/pages.ts');
   const manual = PAGES.find(({ name }) => name === 'notes')?.text ?? '';
   const known = new Set([...manual.matchAll(/^### ([a-z0-9_]+)$/gim)].map(([, name]) => name!));

@@ -2,6 +2,7 @@
 
 import { join } from 'node:path';
 import type { Environment } from '../../../../config/environment.ts';
+import { shellQuoted } from '../../../../lib/text/quoted-words.ts';
 import { type Client, modelFor } from '../client.ts';
 import { linesFile } from '../settings-files.ts';
 
@@ -21,7 +22,6 @@ function profile(environment: Environment): string {
 }
 
 /** A word in single quotes: the same to sh, bash, zsh and fish. */
-const quoted = (text: string) => `'${text.replace(/'/g, `'\\''`)}'`;
 
 export const copilot: Client = {
   name: 'copilot',
@@ -53,7 +53,7 @@ export const copilot: Client = {
         };
       },
       lines: (values) =>
-        Object.entries(values).map(([name, value]) => `export ${name}=${quoted(value)}`),
+        Object.entries(values).map(([name, value]) => `export ${name}=${shellQuoted(value)}`),
     }),
     linesFile('copilot', profile, {
       variables: () => ({}),
