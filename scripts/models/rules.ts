@@ -254,11 +254,16 @@ const geminiThinks = {
   efforts: ['minimal', 'low', 'medium', 'high'],
 } as const;
 
+// https://ai.google.dev/gemini-api/docs/generate-content/thinking#thinking-levels
+const notMinimal = { efforts: ['low', 'medium', 'high'] } as const;
+
 const GEMINI_CHAT: Table = {
   'gemini-2.5-flash*': gemini25,
   'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
   'gemini-2.5-pro*': geminiThinks,
   'gemini-3*': geminiThinks,
+  'gemini-3*-pro*': notMinimal,
+  'gemini-3.7-flash*': notMinimal,
   'gemini-4*': geminiThinks,
   'gemini-flash*': geminiThinks,
 };
@@ -280,6 +285,8 @@ const GEMINI: Table = {
   'gemini-2.5-flash-lite*': { thinkingDefault: 'off' },
   'gemini-2.5-pro*': geminiThinks,
   'gemini-3*': gemini3,
+  'gemini-3*-pro*': notMinimal,
+  'gemini-3.7-flash*': notMinimal,
   'gemini-4*': gemini3,
   // `-latest`: the newest of the line.
   'gemini-flash*': gemini3,

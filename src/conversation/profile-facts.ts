@@ -118,16 +118,13 @@ export const PROFILE_FACTS = {
   defaultMaxTokens: atLeast(1, 'Messages: the output cap when the client sets none.'),
   maxOutput: atLeast(
     1,
-    'The largest output cap that the vendor accepts; larger ones are lowered. `output` of a model sets it, too.',
+    'The largest output cap; larger ones are lowered. `output` of a model sets it, too.',
   ),
-  leastMaxTokens: atLeast(1, 'Responses: the smallest output cap that the vendor accepts.'),
+  leastMaxTokens: atLeast(1, 'Responses: the smallest output cap.'),
   // All four.
-  toolChoices: list(TOOL_CHOICE, 'Tool choices that the vendor accepts.'),
+  toolChoices: list(TOOL_CHOICE, 'Accepted tool choices.'),
   // As `toolChoices`.
-  thinkingToolChoices: list(
-    TOOL_CHOICE,
-    'Tool choices that the vendor accepts while the model reasons.',
-  ),
+  thinkingToolChoices: list(TOOL_CHOICE, 'Accepted tool choices while the model reasons.'),
   // A value outside goes to the nearest bound.
   temperature: range('Temperatures that the vendor accepts.'),
   topP: range('Values of top_p that the vendor accepts.'),
@@ -155,10 +152,7 @@ export const PROFILE_FACTS = {
   legacyFunctions: flag('Chat: knows functions and function_call.'),
   // False; a conversion of protocols declares it once in any case.
   uniqueTools: flag('Refuses a tool declared twice.'),
-  maxToolName: atLeast(
-    10,
-    'The most characters of a tool name, of letters, digits, _ and -; others are renamed.',
-  ),
+  maxToolName: atLeast(10, 'Longest tool name, of letters, digits, _ and -; others are renamed.'),
   reservedTools: texts("Tool names of the vendor's own; such tools are renamed."),
   // True.
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
@@ -172,6 +166,8 @@ export const PROFILE_FACTS = {
   ),
   // True; a conversion of protocols mends tuples of older drafts, and arrays that do not say what they hold, in any case.
   looseSchemas: flag('Accepts tool schemas that are not JSON Schema 2020-12.'),
+  // True.
+  schemaBounds: flag('Accepts patterns and bounds in tool schemas.'),
   // False.
   fileIds: flag('Chat: accepts file ids of Responses clients.'),
   // True. Otherwise the vendor's JSON mode is requested, and the schema is written into the prompt.

@@ -31,6 +31,9 @@ const ERROR_BODY_BYTES = 1024 * 1024;
 /** An error answer that is still incomplete after this time is taken as it is. */
 const ERROR_MS = 10_000;
 const NONE: readonly string[] = [];
+/** FastAPI, Express, Fastify, Spring; OpenAI; Groq: the whole of what is said of a path that is not there. */
+const NO_PATH =
+  /^(?:(?:http )?(?:404:? )?not found\.?|cannot post \S{1,200}|route post:\S{1,200} not found|invalid url \(post \S{1,200}\)|unknown request url: post \S{1,200} please check the url .{1,200})$/i;
 
 /** What is needed of an attempt that was refused. */
 type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secrets' | 'events'> & {
@@ -63,7 +66,8 @@ export async function readRefusal(
   const parsed = tryParse(text);
   const meaning = isRedirect(status)
     ? redirected(target.provider, status)
-    : status === 404 && (typeof parsed !== 'object' || parsed === null)
+    : status === 404 &&
+        (typeof parsed !== 'object' || parsed === null || NO_PATH.test(vendors.message))
       ? wrongAddress(target.provider)
       : status === 405
         ? wrongMethod(target.provider)

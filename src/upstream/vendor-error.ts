@@ -122,7 +122,7 @@ export const wrongAddress = (provider: string): GatewayError =>
   new TargetError(
     'next-target',
     'upstream',
-    `Provider ${provider} answered 404 without an error of an API. Its base_url is probably wrong, or its protocol.`,
+    `Provider ${provider} answered 404 without an error of an API. Its base_url is probably wrong, or its protocol, or it has no such endpoint.`,
     { retryable: false },
   );
 

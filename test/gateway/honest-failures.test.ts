@@ -88,21 +88,29 @@ describe.each(PROTOCOLS)('%s', (protocol) => {
 });
 
 describe.each(PROTOCOLS)('%s', (protocol) => {
-  test.each(['404 page not found', '<html><h1>404 Not Found</h1></html>', ''])(
-    'a 404 that says %j is about base_url, not about the model',
-    async (body) => {
-      for (const client of PROTOCOLS) {
-        const { ask, summaries } = before(protocol, whole(404, body));
-        const { status, text } = await ask(client, false);
-        expect(status).toBe(502);
-        expect(text).toContain('Provider p answered 404 without an error of an API.');
-        expect(text).toContain('base_url');
-        expect(text).not.toContain('model_not_found');
-        expect(summaries[0]!.error?.kind).toBe('upstream');
-        upstream?.stop();
-      }
-    },
-  );
+  test.each([
+    '404 page not found',
+    '<html><h1>404 Not Found</h1></html>',
+    '',
+    // FastAPI (vLLM, SGLang, LiteLLM), Spring, Express' error handlers.
+    '{"detail":"Not Found"}',
+    '{"timestamp":"2026-11-29T10:00:00Z","status":404,"error":"Not Found","path":"/x"}',
+    '{"message":"Route POST:/x/chat/completions not found","error":"Not Found","statusCode":404}',
+    // OpenAI, Groq
+    '{"error":{"message":"Invalid URL (POST /v1/v1/chat/completions)","type":"invalid_request_error","param":null,"code":null}}',
+    '{"error":{"message":"Unknown request URL: POST /x/chat/completions. Please check the URL for typos, or see the docs at https://console.groq.com/docs/","type":"invalid_request_error","code":"unknown_url"}}',
+  ])('a 404 that says %j is about base_url, not about the model', async (body) => {
+    for (const client of PROTOCOLS) {
+      const { ask, summaries } = before(protocol, whole(404, body));
+      const { status, text } = await ask(client, false);
+      expect(status).toBe(502);
+      expect(text).toContain('Provider p answered 404 without an error of an API.');
+      expect(text).toContain('base_url');
+      expect(text).not.toContain('model_not_found');
+      expect(summaries[0]!.error?.kind).toBe('upstream');
+      upstream?.stop();
+    }
+  });
 });
 
 // https://github.com/NousResearch/hermes-agent/issues/70566

@@ -69,7 +69,7 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     { sameRoleTurns: false },
   ],
   [
-    /unexpected role system|role system must precede an assistant message|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
+    /unexpected role system|invalid message role: system|role system must precede an assistant message|system message must be at the beginning|role: input should be user or assistant|only supports? system as the first/,
     { systemTurns: false },
   ],
   [

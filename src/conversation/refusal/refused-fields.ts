@@ -16,6 +16,8 @@ const REQUIRED = new Set([
 const PATTERNS: readonly RegExp[] = [
   // OpenAI: Unknown parameter: 'input[2].status'.
   /unknown parameter: ['"`]([\w.[\]-]+)['"`]/gi,
+  // Fireworks: Extra inputs are not permitted, field: 'tools[0].eager_input_streaming', value: True
+  /extra inputs are not permitted, field: ['"`]([\w.[\]-]+)['"`]/gi,
   // Groq, Cerebras: 'messages.1' : property 'reasoning_content' is unsupported
   /['"`]([\w.[\]-]+)['"`] ?: property ['"`]([\w.[\]-]+)['"`] is unsupported/gi,
   // OpenAI before that: Additional properties are not allowed ('x' was unexpected) - 'messages.1'
@@ -24,7 +26,7 @@ const PATTERNS: readonly RegExp[] = [
   /unknown field ['"`]([\w-]+)['"`]/gi,
 ];
 /** Patterns (by index) that name a field without its path. */
-const ANYWHERE = new Set([2, 3]);
+const ANYWHERE = new Set([3, 4]);
 // Anthropic and other users of pydantic: messages.1.content.0.text.index: Extra inputs are not permitted
 const EXTRA = /: extra inputs are not permitted/gi;
 const IN_PATH = /[\w.-]/;

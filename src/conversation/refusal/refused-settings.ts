@@ -215,6 +215,25 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /input_schema: json schema is invalid|input_schema does not support|invalid schema for function |is not a valid moonshot flavored json schema/,
     { setting: 'tool schemas', facts: { looseSchemas: false, rootUnions: false } },
   ],
+  // llama.cpp, which makes a grammar of all tools; vLLM: Grammar error: Unimplemented keys: ["propertyNames"]
+  [
+    /failed to parse grammar|json schema conversion failed|grammar error: unimplemented keys/,
+    { setting: 'tool schemas', facts: { schemaBounds: false } },
+  ],
+  // Google, of its own form of schemas.
+  [
+    /functiondeclaration .{0,200}schema (?:didnt specify the schema type field|specified other fields alongside any_of)|function_declarations\[\d{1,4}\]\.parameters\S{0,300}: missing field/,
+    { setting: 'tool schemas', facts: { looseSchemas: false } },
+  ],
+  [
+    /schema produces a constraint that has too many states/,
+    { setting: 'response_format', facts: { jsonSchema: false }, once: true },
+  ],
+  // Anthropic: `clear_thinking_20251015` strategy requires `thinking` to be enabled
+  [
+    /clear_thinking_\d{8} strategy requires thinking/,
+    { setting: 'context_management', paths: [['context_management']], once: true },
+  ],
   // Google: Unknown name "const" at 'tools[0].function_declarations[5].parameters…': Cannot find field, or: Proto field is not repeating
   [
     /(?:unknown name|invalid value)\b.{0,80}\btools\[\d{1,4}\]\.function_?declarations\[\d{1,4}\]\.parameters/,
@@ -280,12 +299,14 @@ function toolNameLimit(words: string): SettingRefusal | undefined {
   return { kind: 'setting', setting: 'tool names', facts: { maxToolName: limit } };
 }
 
-/** xAI, Perplexity, OpenCode's gateway: custom function name "web_search" is reserved */
-const RESERVED = /\b(?:tool|function) name ["'`]?([\w.-]{1,128})["'`]? is reserved\b/i;
+/** xAI, Perplexity, OpenCode's gateway: custom function name "web_search" is reserved; DashScope: Tool names are not allowed to be [search] */
+const RESERVED =
+  /\b(?:tool|function) name ["'`]?([\w.-]{1,128})["'`]? is reserved\b|\btool names are not allowed to be \[([\w.-]{1,128})\]/i;
 
 /** One name at a time is said, so each is a fault of its own. */
 function reservedTool(message: string): SettingRefusal | undefined {
-  const name = RESERVED.exec(message)?.[1];
+  const [, reserved, refused] = RESERVED.exec(message) ?? [];
+  const name = reserved ?? refused;
   if (name === undefined) return undefined;
   return { kind: 'setting', setting: `tool ${name}`, facts: { reservedTools: [name] } };
 }
@@ -386,6 +407,18 @@ function effortsIn(words: string, param: string | undefined): readonly Effort[] 
   return found.length > 0 ? found : undefined;
 }
 
+/** Google: Thinking level MINIMAL is not supported for this model; Vertex AI: Thinking level is unsupported: THINKING_LEVEL_MINIMAL */
+const LEVEL =
+  /thinking level (minimal|low|medium|high) is not supported|thinking level is unsupported: thinking_level_(minimal|low|medium|high)/;
+const LEVELS = ['minimal', 'low', 'medium', 'high'] as const;
+
+/** The other levels, where one is refused. */
+function effortsWithout(words: string): readonly Effort[] | undefined {
+  const [, one, other] = LEVEL.exec(words) ?? [];
+  const level = one ?? other;
+  return level === undefined ? undefined : LEVELS.filter((each) => each !== level);
+}
+
 const ABOVE =
   /(?:<=|less than or equal to|at most|not exceed|maximum(?: value)? (?:of|is)|between \d+(?:\.\d+)? and|range:? \d+(?:\.\d+)? ?(?:\.\.|-|to)) ?(\d{1,3}(?:\.\d+)?)/;
 
@@ -473,7 +506,7 @@ export function refusedSetting(error: GatewayError): SettingRefusal | undefined 
   if (cap !== undefined) return cap;
   const betas = betasIn(words);
   if (betas !== undefined) return { kind: 'setting', setting: 'anthropic-beta', facts: betas };
-  const efforts = effortsIn(words, param);
+  const efforts = effortsWithout(words) ?? effortsIn(words, param);
   if (efforts !== undefined) return { kind: 'setting', setting: 'effort', facts: { efforts } };
   const stops = MAX_STOPS.exec(words)?.[1];
   if (stops !== undefined) {

@@ -4,6 +4,7 @@ import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { putAll } from '../../lib/json/json-members.ts';
 import type { Notes } from '../notes.ts';
 import type { Profile } from '../profile-facts.ts';
+import { bareSchema } from './bare-schema.ts';
 import { soundSchema } from './sound-schema.ts';
 
 const UNIONS = ['anyOf', 'oneOf', 'allOf'] as const;
@@ -39,10 +40,12 @@ export function plainRoot(
   notes: Notes,
   where: string,
 ): JsonObject | undefined {
-  if (profile.rootUnions !== false || schema === undefined) return schema;
-  if (!hasRootUnion(schema, true)) return schema;
+  if (schema === undefined) return schema;
+  const bare = profile.schemaBounds === false ? bareSchema(schema) : schema;
+  if (bare !== schema) notes.add('schema_simplified', where, 'without patterns and bounds');
+  if (profile.rootUnions !== false || !hasRootUnion(bare, true)) return bare;
   notes.add('schema_simplified', where, 'anyOf, oneOf, allOf, enum or not at the root');
-  return withoutRootUnion(schema);
+  return withoutRootUnion(bare);
 }
 
 /**

@@ -100,7 +100,13 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');
-  addIf(profile.looseSchemas === false || profile.uniqueTools === true, '"tools"', '"functions"');
+  addIf(
+    profile.looseSchemas === false ||
+      profile.schemaBounds === false ||
+      profile.uniqueTools === true,
+    '"tools"',
+    '"functions"',
+  );
   addIf(profile.jsonSchemaTools === false, '"parametersJsonSchema"', '"parameters_json_schema"');
   addIf(profile.instructions === false, '"system', '"developer"', '"instructions"');
   addIf(profile.toolTypes !== undefined && protocol === 'openai-responses', '"tools"', '_call');

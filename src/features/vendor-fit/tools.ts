@@ -22,8 +22,9 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
   if (!sameProtocol) return conversation;
   let { tools, settings } = conversation;
   if (profile.uniqueTools === true) tools = declaredOnce(tools, notes);
-  if (profile.rootUnions === false || profile.looseSchemas === false) {
-    const fitted = profile.looseSchemas === false ? toolSchema : plainRoot;
+  const { rootUnions, looseSchemas, schemaBounds } = profile;
+  if (rootUnions === false || looseSchemas === false || schemaBounds === false) {
+    const fitted = looseSchemas === false ? toolSchema : plainRoot;
     tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function') return tool;
       const schema = fitted(tool.schema, profile, notes, `/tools/${tool.name}`);

@@ -89,6 +89,58 @@ const ROWS: readonly Row[] = [
     { facts: { reservedTools: ['bash'] } },
   ],
   [
+    'DashScope, https://github.com/Aas-ee/open-webSearch/issues/21',
+    '<400> InternalError.Algo.InvalidParameter: Tool names are not allowed to be [search]',
+    { facts: { reservedTools: ['search'] } },
+  ],
+  // Schemas of tools that a server makes a grammar of.
+  ...[
+    [
+      'llama.cpp, https://github.com/QwenLM/qwen-code/issues/10520',
+      'Failed to initialize samplers: failed to parse grammar',
+    ],
+    [
+      'llama.cpp, https://github.com/containers/kubernetes-mcp-server/issues/758',
+      "JSON schema conversion failed:\nPattern must start with '^' and end with '$'",
+    ],
+    ['vLLM, xgrammar', 'Grammar error: Unimplemented keys: ["propertyNames"]'],
+  ].map(([source, message]) => [source!, message!, { facts: { schemaBounds: false } }] as const),
+  [
+    'Vertex AI, https://github.com/unclecode/crawl4ai/issues/1311',
+    "Unable to submit request because `md` functionDeclaration `parameters.f` schema didn't specify the schema type field. Learn more: https://cloud.google.com/vertex-ai",
+    { facts: { looseSchemas: false } },
+  ],
+  [
+    'Vertex AI, of a union beside other keywords',
+    'Unable to submit request because `read` functionDeclaration `parameters.limit` schema specified other fields alongside any_of. When using any_of, it must be the only field set.',
+    { facts: { looseSchemas: false } },
+  ],
+  [
+    'Google, of a list that does not say what it holds',
+    '* GenerateContentRequest.tools[0].function_declarations[3].parameters.properties[x].items: missing field.',
+    { facts: { looseSchemas: false } },
+  ],
+  [
+    'Google, of the schema of an answer',
+    'The specified schema produces a constraint that has too many states for serving.',
+    { facts: { jsonSchema: false }, once: true },
+  ],
+  [
+    'Anthropic, https://github.com/anthropics/claude-code/issues/11971',
+    '`clear_thinking_20251015` strategy requires `thinking` to be enabled',
+    { paths: 'context_management', once: true },
+  ],
+  [
+    'Google, https://github.com/vellum-ai/vellum-assistant/pull/32687',
+    'Thinking level MINIMAL is not supported for this model. Please retry with other thinking level.',
+    efforts('low', 'medium', 'high'),
+  ],
+  [
+    'Vertex AI, https://github.com/can1357/oh-my-pi/issues/10543',
+    'Thinking level is unsupported: THINKING_LEVEL_MINIMAL',
+    efforts('low', 'medium', 'high'),
+  ],
+  [
     'OpenAI, https://github.com/microsoft/vscode/issues/243602',
     "Invalid 'tools[0].function.name': string too long. Expected a string with maximum length 64, but got a string with length 71 instead.",
     names(64),
@@ -665,6 +717,51 @@ const ROWS: readonly Row[] = [
     { status: 401 },
   ],
 ];
+
+test.each(['openai-chat', 'openai-responses', 'anthropic-messages'] as const)(
+  'a server that cannot make a grammar of the tools gets them without patterns, from then on: %s',
+  async (client) => {
+    const parameters = {
+      type: 'object',
+      properties: { to: { type: 'string', pattern: '^\\\\d+' } },
+    };
+    const tools = {
+      'openai-chat': [{ type: 'function', function: { name: 'send', parameters } }],
+      'openai-responses': [{ type: 'function', name: 'send', parameters }],
+      'anthropic-messages': [{ name: 'send', input_schema: parameters }],
+    }[client];
+    const asked =
+      client === 'openai-responses'
+        ? { input: 'x' }
+        : { messages: [{ role: 'user', content: 'x' }] };
+    const body = { model: 'm', max_tokens: 99, tools, ...asked };
+    const message = 'Failed to initialize samplers: failed to parse grammar';
+    const json = { error: { code: 400, message, type: 'invalid_request_error' } };
+    const fine = {
+      json: {
+        id: 'c',
+        object: 'chat.completion',
+        created: 1,
+        model: 'm',
+        choices: [
+          { index: 0, message: { role: 'assistant', content: 'ok' }, finish_reason: 'stop' },
+        ],
+      },
+    };
+    const gateway = scriptedGateway(
+      'openai-chat',
+      [{ status: 400, json }, fine, fine],
+      [refusalRetry(), vendorFit()],
+    );
+    for (let i = 0; i < 2; i++) expect((await gateway.ask(client, body)).status).toBe(200);
+    expect(gateway.sent.map((sent) => JSON.stringify(sent).includes('pattern'))).toEqual([
+      true,
+      false,
+      false,
+    ]);
+    expect(JSON.stringify(gateway.sent[2])).toContain('"to"');
+  },
+);
 
 describe('the words of vendors', () => {
   test.each(ROWS)('%s: %s', (_source, message, learnt, { kind, status = 400, ...more } = {}) => {

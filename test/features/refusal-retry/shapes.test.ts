@@ -118,6 +118,28 @@ describe('unknown fields', () => {
       { model: 'm', messages: [{ role: 'user', content: 'a' }] },
     ],
     [
+      // https://github.com/anomalyco/opencode/issues/24696
+      "Fireworks' words",
+      'openai-chat',
+      {
+        model: 'm',
+        messages: [{ role: 'user', content: 'a' }],
+        tools: [
+          { type: 'function', function: { name: 'f' }, eager_input_streaming: true },
+          { type: 'function', function: { name: 'g' }, eager_input_streaming: true },
+        ],
+      },
+      "2 request validation errors: Extra inputs are not permitted, field: 'tools[0].eager_input_streaming', value: True; Extra inputs are not permitted, field: 'tools[1].eager_input_streaming', value: True",
+      {
+        model: 'm',
+        messages: [{ role: 'user', content: 'a' }],
+        tools: [
+          { type: 'function', function: { name: 'f' } },
+          { type: 'function', function: { name: 'g' } },
+        ],
+      },
+    ],
+    [
       "Groq's words",
       'openai-chat',
       {
