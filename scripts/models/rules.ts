@@ -365,6 +365,8 @@ const TEMPLATES: Table = {
   // "This model only supports single tool-calls at once!"
   '*llama-3*': { parallelCalls: false },
   '*llama3*': { parallelCalls: false },
+  // Its template has the ids in the prompt: github.com/MoonshotAI/Kimi-K2 docs/tool_call_guidance.md
+  '*kimi-k2*': { callIds: 'functions' },
 };
 
 /** Ollama: `"llama3.2" does not support thinking`. */

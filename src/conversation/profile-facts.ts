@@ -211,8 +211,8 @@ export const PROFILE_FACTS = {
   userAfterTool: flag('A user message may follow tool messages directly.'),
   // Whatever the client sent.
   callIds: oneOf(
-    ['nine-alphanumeric', 'short'],
-    'The only form of tool call ids that the vendor accepts; short: at most 40 letters, digits, _ and -.',
+    ['nine-alphanumeric', 'short', 'functions'],
+    'The only form of tool call ids that the vendor accepts; short: at most 40 letters, digits, _ and -; functions: functions.NAME:NUMBER.',
   ),
   // False.
   shortToolResults: flag("The last round's tool results are sent as short text."),

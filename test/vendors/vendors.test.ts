@@ -233,7 +233,10 @@ const TABLE: Readonly<Record<string, Row>> = {
     errors: [[503, error('Loading model'), 'overloaded']],
   },
   vLLM: {
-    models: { 'vllm/devstral-small': { callIds: 'nine-alphanumeric' } },
+    models: {
+      'vllm/devstral-small': { callIds: 'nine-alphanumeric' },
+      'vllm/moonshotai/Kimi-K2.6': { callIds: 'functions' },
+    },
     errors: [
       [
         400,

@@ -63,6 +63,7 @@ test.each([
 
 test.each([
   ['in a choice', { choices: [{ index: 0, delta: {}, error: { code: 502, message: 'gone' } }] }],
+  ["NestJS's", { statusCode: 500, message: 'gone' }],
   ['in base_resp', { choices: [], base_resp: { status_code: 1013, status_msg: 'gone' } }],
 ])('an error where no client of OpenAI looks, %s', async (_, failed) => {
   const sse = [SAID, `data: ${JSON.stringify(failed)}\n\n`, DONE];

@@ -118,7 +118,8 @@ function isErrorChunk(value: JsonObject): boolean {
   if (value.object === 'error' || isFailure(value.base_resp)) return true;
   if (value.usage || value.id) return false;
   if (value.detail) return true;
-  const named = value.code ?? value.type ?? value.status ?? value.__type ?? value.error_code;
+  const { code, type, status, statusCode, __type, error_code } = value;
+  const named = code ?? type ?? status ?? statusCode ?? __type ?? error_code;
   const said = text(value.message) || text(value.msg) || text(value.error_msg);
   return Boolean(said) && named !== undefined && named !== null;
 }
