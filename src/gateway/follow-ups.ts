@@ -14,7 +14,8 @@ export async function finishWhole(
     const all = [...events];
     const conversation = await next.run(running.exchange.signal, (more) => all.push(...more));
     if (next.last === true) return finish(all);
-    const following = await runHop(running, { number, conversation, events: all });
+    const { target } = answer;
+    const following = await runHop(running, { number, conversation, after: target, events: all });
     if (following.kind === 'failed') {
       // The vendor's own error answer is about a request that the client never made: only its meaning is passed on.
       const { raw: _, ...failed } = following;

@@ -113,8 +113,9 @@ class StreamedAnswer {
     before: StreamOutcome,
   ): Promise<StreamOutcome | GatewayError> {
     const number = ++this.#hops;
-    const { client } = before.pipeline;
-    return streamOrError(await runHop(this.running, { number, conversation, client }));
+    const { target: after, pipeline } = before;
+    const { client } = pipeline;
+    return streamOrError(await runHop(this.running, { number, conversation, after, client }));
   }
 
   onFirstByte(): void {

@@ -14,6 +14,7 @@ import {
   route,
   standInOf,
   targetsForNamed,
+  targetsOfPaused,
   targetsWithState,
   targetWithTools,
   withRoomFirst,
@@ -82,7 +83,8 @@ export function runHop(running: RunningExchange, hop: Hop): Promise<Outcome> {
       permittedTargets(principal, request.model, routeName, all),
     );
     const readers = targetsWithState(request, protocol.name, permitted);
-    const affordable = account === undefined ? readers : affordableTargets(account, readers);
+    const able = targetsOfPaused(request, protocol.name, readers, hop);
+    const affordable = account === undefined ? able : affordableTargets(account, able);
     // The size of what a later hop sends is not known.
     const bytes = hop.conversation === undefined ? request.bytes.length : Number.MAX_SAFE_INTEGER;
     targets = withRoomFirst(affordable, bytes, facts);

@@ -4,6 +4,7 @@ import type { AskedUsage, ClientContext, Codec, Digest, UpstreamContext } from '
 import type { GatewayError } from '../conversation/errors.ts';
 import type { FinishReason, StreamEvent } from '../conversation/events.ts';
 import type { Notes } from '../conversation/notes.ts';
+import type { Target } from '../conversation/target.ts';
 import type { Conversation } from '../conversation/types.ts';
 import type { AnswerWatch, Continuation, Feature, Interceptor } from '../features/feature.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
@@ -63,6 +64,8 @@ export interface Hop {
   readonly number: number;
   /** What is sent instead of the client's request; undefined on the first hop. */
   readonly conversation?: Conversation;
+  /** Who answered the hop before. */
+  readonly after?: Target;
   /** The client's open stream. */
   readonly client?: ClientSide;
   /** For a client that wants no stream: the events of the hops before. */

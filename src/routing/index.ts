@@ -15,4 +15,4 @@ export { contextOf, withRoomFirst } from './room.ts';
 export { type RoutingTable, route, routingTable } from './table.ts';
 export { profileFor, standInOf, targetOf, targetWithTools } from './targets.ts';
 export { modelsWith, openProviders, targetFor } from './vendor-models.ts';
-export { targetsWithState } from './vendor-state.ts';
+export { targetsOfPaused, targetsWithState } from './vendor-state.ts';

@@ -1,7 +1,9 @@
-/** Parts of the prompt that a vendor keeps: a target of another protocol cannot read them, and would answer without them. */
+/** What only its vendor can go on with: parts of the prompt that it keeps, and a turn that it paused. */
 
 import { invalid } from '../conversation/errors.ts';
+import type { Target } from '../conversation/target.ts';
 import type { Conversation, ProtocolName } from '../conversation/types.ts';
+import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { isObject, type Json } from '../lib/json/json.ts';
 import type { RoutedTarget } from './request.ts';
 
@@ -50,6 +52,46 @@ export function targetsWithState(
   throw invalid(
     `'${field}' refers to content that its vendor keeps. The provider ${provider} of this model speaks another protocol (${protocol}) and cannot read it. Send the content itself, or use a model of the vendor that keeps it.`,
     field,
+  );
+}
+
+/** The protocol whose vendors pause a turn, and what calls of their own tools have in it. */
+const PAUSING: ProtocolName = 'anthropic-messages';
+const VENDOR_CALL = needles('server_tool_use');
+
+/**
+ * The targets that may go on with a turn that a vendor paused, if there are any; else all. A call that waits for its result is
+ * run where it was made (https://platform.claude.com/docs/en/build-with-claude/handling-stop-reasons#pause-turn).
+ * @param after the target that answered the hop before; undefined: this is the first hop
+ */
+export function targetsOfPaused(
+  request: Pick<AskedRequest, 'conversation'> & { readonly bytes: Buffer },
+  client: ProtocolName,
+  targets: readonly RoutedTarget[],
+  later?: { readonly conversation?: Conversation; readonly after?: Target },
+): readonly RoutedTarget[] {
+  const after = later?.after;
+  if (targets.length < 2 || (after?.protocol ?? client) !== PAUSING) return targets;
+  const own = targets.filter(({ target }) =>
+    after === undefined ? target.protocol === PAUSING : target.provider === after.provider,
+  );
+  if (own.length === 0 || own.length === targets.length) return targets;
+  if (after === undefined && !containsAny(request.bytes, VENDOR_CALL)) return targets;
+  try {
+    return isPaused(later?.conversation ?? request.conversation) ? own : targets;
+  } catch {
+    // The body cannot be read here; a vendor of its protocol may be able to.
+    return targets;
+  }
+}
+
+function isPaused({ turns }: Conversation): boolean {
+  const blocks = turns.at(-1)?.blocks ?? [];
+  const answered = new Set(
+    blocks.map((block) => (block.type === 'tool-result' ? block.callId : '')),
+  );
+  return blocks.some(
+    (block) => block.type === 'tool-call' && block.by === 'provider' && !answered.has(block.id),
   );
 }
 
