@@ -79,6 +79,21 @@ export function withPreface(turns: readonly Turn[], preface: readonly Turn[]): r
   return [...turns.slice(0, at), ...preface, ...turns.slice(at)];
 }
 
+/** What the calls gave, as a text for a model that takes no tools. */
+export function saidIn([calls, results]: readonly Turn[]): readonly Turn[] {
+  if (calls === undefined || results === undefined) return [];
+  const names = new Map(
+    calls.blocks.flatMap((block) => (block.type === 'tool-call' ? [[block.id, block.name]] : [])),
+  );
+  const texts = results.blocks.flatMap((block) =>
+    block.type === 'tool-result' ? [`${names.get(block.callId)}:\n${textOf(block.content)}`] : [],
+  );
+  return [{ role: 'user', blocks: [{ type: 'text', text: texts.join('\n\n') }] }];
+}
+
+const textOf = (blocks: readonly Block[]): string =>
+  blocks.map((block) => (block.type === 'text' ? block.text : '')).join('');
+
 const isNotResult = ({ type }: Block) => type !== 'tool-result';
 
 const SEARCH_ORDER = 'Perform a web search for the query:';

@@ -7,7 +7,7 @@ import type { Conversation, ProtocolName, Turn } from '../../conversation/types.
 import { containsAny, needles } from '../../lib/bytes/bytes.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { MINT } from './citations/sources.ts';
-import { runForcedCalls, runNestedSearch, withPreface } from './early-calls.ts';
+import { runForcedCalls, runNestedSearch, saidIn, withPreface } from './early-calls.ts';
 import { historyKeys, restoreHistory } from './history.ts';
 import { HopInterceptor } from './hop-interceptor.ts';
 import { type Declared, EMPTY_OFFER, inject, isNative, latestUserText } from './offer.ts';
@@ -89,13 +89,23 @@ export function serverTools(options: ServerToolOptions): ServerToolsFeature {
     if (made.includes(conversation)) return conversation;
     if (session.base === undefined) input = conversation;
     const base = session.base ?? conversation;
-    const turns = withPreface(allTurns(conversation, base, context), session.preface);
-    for (const block of session.preface[0]?.blocks ?? []) {
+    const { preface } = session;
+    const takesTools = context.target.profile.maxTools !== 0;
+    const turns = withPreface(
+      allTurns(conversation, base, context),
+      takesTools ? preface : saidIn(preface),
+    );
+    for (const block of preface[0]?.blocks ?? []) {
       if (block.type === 'tool-call') {
         context.notes.add('tool_call_forced', '/messages', block.name);
       }
     }
-    const changed = inject(withParts(conversation, { turns }), activeOffer(base, context), {
+    if (!takesTools && preface.length > 0) {
+      context.notes.add('content_bridged', '/messages', 'results of forced calls');
+    }
+    const offer = activeOffer(base, context);
+    const given = takesTools ? offer : { ...offer, tools: [] };
+    const changed = inject(withParts(conversation, { turns }), given, {
       last: session.isLast(context.hop),
       followUp: session.addedTurns.length > 0,
       notes: context.notes,
