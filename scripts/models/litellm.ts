@@ -59,6 +59,8 @@ const KINDS: Readonly<Record<string, string>> = {
   output_cost_per_reasoning_token: 'reasoning',
   input_cost_per_audio_token: 'input_audio',
   output_cost_per_audio_token: 'output_audio',
+  input_cost_per_image_token: 'input_image',
+  output_cost_per_image_token: 'output_image',
 };
 const KEY = new RegExp(
   `^(${Object.keys(KINDS).join('|')})(?:_above_(\\d+)k_tokens)?(?:_(priority|flex|batches|ultrafast|balanced))?$`,
@@ -86,6 +88,21 @@ function pricesOf(entry: Entry): Line | undefined {
     groups.set(at, group);
   }
   const usual = groups.get(' ') ?? {};
+  const { output: text, output_image: images } = usual;
+  const isOfImages = entry.mode === 'image_generation' && typeof images === 'number';
+  for (const group of groups.values()) {
+    const { input_image, output_image, ...kinds } = group;
+    if (isOfImages) {
+      // Nearly all that such a model gets and makes are images; what it thinks is text. A tier has the same share of both.
+      const share = Number(kinds.output ?? Number.NaN) / Number(text ?? Number.NaN);
+      const made = output_image ?? Number((images * share).toPrecision(12));
+      group.reasoning ??= kinds.output;
+      group.input = input_image ?? kinds.input;
+      group.output = Number.isNaN(made) ? undefined : made;
+    }
+    delete group.input_image;
+    delete group.output_image;
+  }
   const steps = (entry.tiered_pricing as readonly Entry[] | undefined) ?? [];
   const [first, ...others] = steps.map((step) => ({
     ...pricesOf({ ...step, tiered_pricing: undefined }),

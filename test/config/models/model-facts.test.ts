@@ -224,6 +224,46 @@ describe('the data', () => {
     });
   });
 
+  test('are those of images where a model makes images: what it thinks is text', () => {
+    const painter = {
+      litellm_provider: 'openai',
+      mode: 'image_generation',
+      input_cost_per_token: 0.000002,
+      input_cost_per_image_token: 0.000004,
+      output_cost_per_token: 0.000012,
+      output_cost_per_token_priority: 0.000024,
+      output_cost_per_token_batches: 0.000006,
+      output_cost_per_image_token: 0.00012,
+      output_cost_per_image_token_batches: 0.00005,
+    };
+    const priceOfLine = (entry: object) => {
+      const text = modelsText({ litellm: { _source: 'read 2026-01-02', one: entry }, modelsDev });
+      return JSON.parse(text.trimEnd().split('\n').at(-1)!).usd;
+    };
+    expect(priceOfLine(painter)).toEqual({
+      input: 4,
+      output: 120,
+      reasoning: 12,
+      tiers: [
+        { service_tier: 'priority', output: 240, reasoning: 24 },
+        { service_tier: 'batch', output: 50, reasoning: 6 },
+      ],
+    });
+    expect(priceOfLine({ ...painter, mode: 'chat' })).toMatchObject({ input: 2, output: 12 });
+  });
+
+  test.each([
+    ['openai', 'gpt-image-1', 40],
+    ['openai', 'gpt-image-1.5', 32],
+    ['openai', 'gpt-image-2', 30],
+    ['azure', 'gpt-image-2', 30],
+    ['google', 'gemini-2.5-flash-image', 30],
+    ['google', 'gemini-3-pro-image', 120],
+    ['google-vertex', 'gemini-3-pro-image', 120],
+  ])('%s: the images of %s cost more than its text', (vendor, model, output) => {
+    expect(cataloguePrice(vendor, model)?.output).toBe(output);
+  });
+
   test('need a day and a vendor', () => {
     expect(() => modelsText({ litellm: { one: own }, modelsDev })).toThrow('date');
     expect(() => modelsText({ litellm: {}, modelsDev: {}, date: '2026-01-02' })).toThrow('vendors');
