@@ -28,7 +28,7 @@ export interface Usage {
   readonly serviceTier?: string;
   /** Where the vendor says that the request was processed, if that is not anywhere; prices may depend on it. */
   readonly region?: string;
-  /** What the vendor says that the answer costs, in nano-USD. It counts where the price is not known. */
+  /** What the vendor says that the answer costs, in nano-USD. Only a price of the configuration counts before it. */
   readonly nanoUsd?: number | undefined;
   /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
   readonly unknown?: 'input' | 'output';
@@ -81,10 +81,11 @@ export function toldCost(usage: JsonObject): number | undefined {
   if (isObject(cost)) {
     return (cost.currency ?? 'USD') === 'USD' ? nanoUsd(cost.total_cost) : undefined;
   }
-  const own = usage.is_byok === true && isObject(usage.cost_details) ? usage.cost_details : {};
-  const behind = nanoUsd(own.upstream_inference_cost) ?? 0;
   const told = nanoUsd(cost ?? estimated);
-  return told === undefined ? undefined : told + behind;
+  if (told === undefined || usage.is_byok !== true) return told;
+  const behind = isObject(usage.cost_details) ? usage.cost_details.upstream_inference_cost : null;
+  const paidBehind = nanoUsd(behind);
+  return paidBehind === undefined ? undefined : told + paidBehind;
 }
 
 /** Of an amount in USD, or its digits; undefined: it is none. */

@@ -328,8 +328,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   /** Books the answer, with the free searches that it used and further runs of models. */
   #paid(usage: Usage, price: PriceVersion | undefined, requests?: number) {
     const applied = this.#answerPaid(usage, price, requests);
-    const { extraRuns } = usage;
+    const { extraRuns, nanoUsd } = usage;
     if (applied === undefined) return this.#told(usage);
+    // A vendor that tells its cost knows which model it chose, what its tools cost, and its discounts.
+    if (nanoUsd && price?.isConfigured !== true) {
+      return { ...applied, cost: nanoUsd, json: `${applied.json.slice(0, -1)},"told":true}` };
+    }
     if (extraRuns === undefined) return applied;
     let cost = applied.cost;
     for (const run of extraRuns) {

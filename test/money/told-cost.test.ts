@@ -1,4 +1,4 @@
-/** Costs that vendors tell in their answers: they count where the price of the model is not known. */
+/** Costs that vendors tell in their answers: they count before the prices of the catalogue, and not before those of the configuration. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
@@ -28,7 +28,16 @@ beforeAll(async () => {
   });
   const protocols = ['openai-chat', 'openai-responses', 'anthropic-messages'];
   gateway = await startInProcess({
-    providers: Object.fromEntries(protocols.map((name) => [name, provider(name)])),
+    providers: {
+      ...Object.fromEntries(protocols.map((name) => [name, provider(name)])),
+      // The catalogue has prices of these.
+      openrouter: {
+        ...provider('openai-chat'),
+        preset: 'openrouter',
+        models: ['google/gemini-3-pro-image'],
+        prices: {},
+      },
+    },
     auth: { keys: [{ name: 'ci', key: KEY }], admin_keys: [ADMIN] },
     samples: { mode: 'off' },
   });
@@ -89,6 +98,12 @@ const chats = (name: string, usage: object, cost: number | null, model = 'm'): R
   [name, CHATS, `openai-chat-${model}`, chat({ ...CHAT, ...usage }), {}, cost],
   [`${name}, streamed`, CHATS, `openai-chat-${model}`, chatStream({ ...CHAT, ...usage }), {}, cost],
 ];
+/** A hundred tokens cost $2 a million there, and thirty $12. */
+const IN_CATALOGUE: readonly (readonly [name: string, usage: object, cost: number])[] = [
+  ["OpenRouter's cost of an image", { cost: 0.134 }, 134_000_000],
+  ['nothing told', {}, 560_000],
+  ['nothing, with an own key of the vendor behind', { cost: 0, is_byok: true }, 560_000],
+];
 const image = { created: 1, data: [{ b64_json: 'AAAA' }] };
 const LITELLM = { 'x-litellm-response-cost': '0.0125' };
 
@@ -110,9 +125,24 @@ test.each<Row>([
   ...chats("Perplexity's total", { cost: { currency: 'USD', total_cost: 0.006 } }, 6_000_000),
   ...chats('another currency', { cost: { currency: 'CNY', total_cost: 0.006 } }, null),
   ...chats("DeepInfra's estimate", { estimated_cost: 0.0000268 }, 26_800),
+  ...chats(
+    'only the fee beside an own key of the vendor behind',
+    { cost: 0.0001, is_byok: true },
+    null,
+  ),
   ...chats('what is no amount', { cost: 'much' }, null),
   ...chats('less than nothing', { cost: -1 }, null),
   ...chats('beside a price', { cost: 9 }, 160_000, 'priced'),
+  ...IN_CATALOGUE.map(
+    ([name, usage, cost]): Row => [
+      `${name}, though the catalogue knows a price`,
+      CHATS,
+      'google/gemini-3-pro-image',
+      chat({ ...CHAT, ...usage }),
+      {},
+      cost,
+    ],
+  ),
   [
     "xAI's ticks",
     '/v1/responses',
