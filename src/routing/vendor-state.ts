@@ -1,4 +1,4 @@
-/** What only its vendor can go on with: parts of the prompt that it keeps, and a turn that it paused. */
+/** Only its vendor can go on with parts of the prompt that it keeps, and with a turn that it paused. */
 
 import { invalid } from '../conversation/errors.ts';
 import type { Target } from '../conversation/target.ts';

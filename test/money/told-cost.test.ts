@@ -1,4 +1,4 @@
-/** Costs that vendors tell in their answers: they count before the prices of the catalogue, and not before those of the configuration. */
+/** Costs that the tokens of an answer do not tell: what the vendor says that it costs, before the catalogue, and what its tools made. */
 
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type InProcess, startInProcess } from '../support/in-process.ts';
@@ -98,6 +98,12 @@ const chats = (name: string, usage: object, cost: number | null, model = 'm'): R
   [name, CHATS, `openai-chat-${model}`, chat({ ...CHAT, ...usage }), {}, cost],
   [`${name}, streamed`, CHATS, `openai-chat-${model}`, chatStream({ ...CHAT, ...usage }), {}, cost],
 ];
+/** Of the model that the tool names; 20 tokens cost $1 a million, a thousand $2. */
+const DRAWN = {
+  ...response(ITEMS),
+  tools: [{ type: 'image_generation', model: 'image-priced' }],
+  tool_usage: { image_gen: { input_tokens: 20, output_tokens: 1000, total_tokens: 1020 } },
+};
 /** A hundred tokens cost $2 a million there, and thirty $12. */
 const IN_CATALOGUE: readonly (readonly [name: string, usage: object, cost: number])[] = [
   ["OpenRouter's cost of an image", { cost: 0.134 }, 134_000_000],
@@ -150,6 +156,22 @@ test.each<Row>([
     response({ ...ITEMS, cost_in_usd_ticks: 11_931_000 }),
     {},
     1_193_100,
+  ],
+  [
+    'an image of a tool, beside the answer',
+    '/v1/responses',
+    'openai-responses-asked',
+    DRAWN,
+    {},
+    20_000_000 + 20 * 1000 + 1000 * 2000,
+  ],
+  [
+    'no image of a tool, beside the answer',
+    '/v1/responses',
+    'openai-responses-asked',
+    { ...DRAWN, tool_usage: { image_gen: { input_tokens: 0, output_tokens: 0 } } },
+    {},
+    20_000_000,
   ],
   [
     "the cost of OpenRouter's Messages",

@@ -2,6 +2,7 @@
 
 import {
   bothCounts,
+  type ExtraRun,
   tokenCount,
   toldCost,
   totalInput,
@@ -39,7 +40,20 @@ export function usageOf(response: JsonObject): Usage | undefined {
   const usage = withServiceTier(decodeUsage(response.usage), response.service_tier);
   if (usage === undefined) return undefined;
   const searches = objects(response.output).filter(isSearch).length;
-  return searches === 0 ? usage : { ...usage, hosted: { web_search_requests: searches } };
+  const drawn = drawnIn(response);
+  return {
+    ...usage,
+    ...(searches > 0 && { hosted: { web_search_requests: searches } }),
+    ...(drawn !== undefined && { extraRuns: [drawn] }),
+  };
+}
+
+/** Images that a hosted tool made, with a model of its own: the counts of the answer leave them out (Wei-Shaw/sub2api#4644). */
+function drawnIn({ tool_usage: used, tools }: JsonObject): ExtraRun | undefined {
+  const usage = isObject(used) ? decodeUsage(used.image_gen) : undefined;
+  if (usage === undefined || totalInput(usage) + totalOutput(usage) === 0) return undefined;
+  const { model } = objects(tools).find(({ type }) => type === 'image_generation') ?? {};
+  return { ...(typeof model === 'string' && { model }), usage };
 }
 
 /**
