@@ -325,7 +325,9 @@ export function faultOf(error: GatewayError): string {
 export function mayLeaveOut(error: GatewayError, conversation: () => Conversation): boolean {
   const refusal = historyRefusal(error);
   if (refusal?.kind === 'setting' && refusal.facts?.toolTypes !== undefined) {
-    return conversation().tools.some(isClientsOwn);
+    // Without tools it is about the history.
+    const { tools } = conversation();
+    return tools.length === 0 || tools.some(isClientsOwn);
   }
   if (refusal?.kind !== 'media' && refusal?.kind !== 'too-long') return true;
   const asked = conversation();

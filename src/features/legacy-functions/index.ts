@@ -21,7 +21,7 @@ export const legacyFunctions: Feature = {
     const { settings } = conversation;
     const turns = withTools(conversation.turns);
     const { functions, function_call: choice } = conversation.origin?.value ?? {};
-    if (turns === conversation.turns && functions === undefined) return conversation;
+    if (turns === conversation.turns && !Array.isArray(functions)) return conversation;
     context.notes.add('parameter_mapped', 'functions', 'as tools');
     const { toolChoice } = settings;
     // New references, so that the codec writes them.
@@ -35,7 +35,7 @@ export const legacyFunctions: Feature = {
     });
   },
   intercept: ({ origin }, context) =>
-    concerns(context) && origin?.value.functions !== undefined ? new LegacyAnswer() : undefined,
+    concerns(context) && Array.isArray(origin?.value.functions) ? new LegacyAnswer() : undefined,
 };
 
 function asTool(tool: Tool): Tool {

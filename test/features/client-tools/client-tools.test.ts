@@ -34,7 +34,7 @@ beforeAll(async () => {
           protocol: protocolOf(vendor),
           base_url: upstream.baseUrl(protocolOf(vendor)),
           keys: ['sk-upstream'],
-          models: [`m-${vendor}`],
+          models: [`m-${vendor}`, ...(vendor === 'openai-responses' ? ['m-history'] : [])],
           ...(vendor === FUNCTIONS_ALONE && { profile: vendor }),
         },
       ]),
@@ -285,6 +285,18 @@ test('a request for a refused tool alone reads the refusal', async () => {
     tools: [{ type: 'image_generation' }],
   } as never);
   expect(await asked.catch(String)).toContain('is not supported with');
+});
+
+test('a refused item of the history is mended in a request without tools', async () => {
+  const message = 'invalid "custom_tool_call" item: missing field `id`';
+  upstream.enqueue(refused(message), say('x'));
+  const call = { type: 'custom_tool_call', call_id: 'call_1', name: 'apply_patch', input: 'x' };
+  const output = { type: 'custom_tool_call_output', call_id: 'call_1', output: 'Done.' };
+  const input = [{ role: 'user', content: 'x' }, call, output];
+  await openai.responses.create({ model: 'm-history', input } as never);
+  const { body } = upstream.modelRequests.at(-1)!;
+  expect(JSON.stringify(body)).toContain('"function_call"');
+  expect(JSON.stringify(body)).not.toContain('custom_tool_call');
 });
 
 // https://github.com/diegosouzapw/OmniRoute/issues/5251
