@@ -96,6 +96,22 @@ export function openPrivate(path: string, busy = BUSY_MS): Database {
   return db;
 }
 
+/**
+ * Turns a database's write-ahead log on. Of two connections that do this to a new file at once, SQLite refuses one without
+ * waiting, since each holds what the other needs.
+ * @param patience milliseconds
+ */
+export function useLog(db: Database, patience: number): void {
+  for (const latest = performance.now() + patience; ; Bun.sleepSync(2)) {
+    try {
+      db.run('PRAGMA journal_mode = WAL');
+      return;
+    } catch (thrown) {
+      if (!/BUSY/.test(codeOf(thrown)) || performance.now() > latest) throw thrown;
+    }
+  }
+}
+
 /** Before the last write of a process: from here on a write waits up to five seconds for that of another process. */
 export function waitForLastWrite(db: Database): void {
   db.run('PRAGMA busy_timeout = 5000');
@@ -236,7 +252,7 @@ function openWhole({ path, tables, busy = BUSY_MS, pragmas = [] }: StateFile): D
     const isOlder = version < tables.version;
     if (isOlder) db.run(`PRAGMA busy_timeout = ${MIGRATION_MS}`);
     for (const pragma of pragmas) db.run(`PRAGMA ${pragma}`);
-    db.run('PRAGMA journal_mode = WAL');
+    useLog(db, isOlder ? MIGRATION_MS : busy);
     db.run('PRAGMA synchronous = NORMAL');
     bringUpToDate(db, path, tables);
     if (isOlder) db.run(`PRAGMA busy_timeout = ${busy}`);

@@ -181,6 +181,29 @@ openStateFile({ path: ${JSON.stringify(path)}, tables: { version: 2, create: slo
   );
 });
 
+test('processes that open the same new files at the same time all get them', async () => {
+  const script = join(folder, 'open-many.ts');
+  const module = join(import.meta.dir, '../../src/state/versioned-store.ts');
+  await Bun.write(
+    script,
+    `import { openStateFile } from ${JSON.stringify(module)};
+const [folder = '', start] = process.argv.slice(2);
+while (Date.now() < Number(start));
+for (let n = 0; n < 300; n++) {
+  const tables = { version: 1, create: 'CREATE TABLE kept (name TEXT)' };
+  openStateFile({ path: \`\${folder}/\${n}.db\`, tables }).close();
+}
+`,
+  );
+  const start = String(Date.now() + 1000);
+  const children = Array.from({ length: 4 }, () =>
+    Bun.spawn([process.execPath, script, folder, start], { stdout: 'ignore', stderr: 'pipe' }),
+  );
+  for (const child of children) {
+    expect([await child.exited, await new Response(child.stderr).text()]).toEqual([0, '']);
+  }
+});
+
 test('no part of the program opens a database of its own way', () => {
   const root = join(import.meta.dir, '../../src');
   const own = [...new Bun.Glob('**/*.ts').scanSync({ cwd: root })].filter((name) =>

@@ -7,7 +7,7 @@ import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import { runAtOnce, type Steps } from '../../lib/loop/steps.ts';
 import { words } from '../../lib/text/words.ts';
 import { HashedName, nameHash } from '../../state/erasures.ts';
-import { fileAt, isDamage, openPrivate } from '../../state/versioned-store.ts';
+import { fileAt, isDamage, openPrivate, useLog } from '../../state/versioned-store.ts';
 import { hashedSpace } from '../mask/meta-mask.ts';
 import type { SampleFilter, SampleRow } from '../sample.ts';
 import { conditionsOf, type NamedRow, named, orderOf, sourceOf } from './index-query.ts';
@@ -168,14 +168,16 @@ export function memoryIndex(): SampleIndex {
   return indexOf(db);
 }
 
+const BUSY_MS = 300;
+
 function open(path: string): Database {
-  const db = openPrivate(path, 300);
+  const db = openPrivate(path, BUSY_MS);
   try {
     // No write waits for the disk: after a power failure the index is rebuilt from the files.
     db.run('PRAGMA synchronous = OFF');
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
-    db.run('PRAGMA journal_mode = WAL');
+    useLog(db, BUSY_MS);
     // What a statement could take back (decision 40).
     db.run('PRAGMA temp_store = MEMORY');
     db.run('PRAGMA secure_delete = ON');
