@@ -4,7 +4,7 @@ import type { Codec } from '../codecs/codec.ts';
 import type { GatewayError } from '../conversation/errors.ts';
 import type { Notes } from '../conversation/notes.ts';
 import { Pieces, withoutByteOrderMark } from '../lib/bytes/bytes.ts';
-import { isObject, tryParse } from '../lib/json/json.ts';
+import { isObject, type Json, tryParse } from '../lib/json/json.ts';
 import { startIdleTimer } from '../lib/loop/idle-timer.ts';
 import { maskLiterals } from '../lib/text/secret-literals.ts';
 import type { HopRecording } from '../samples/recording.ts';
@@ -31,9 +31,17 @@ const ERROR_BODY_BYTES = 1024 * 1024;
 /** An error answer that is still incomplete after this time is taken as it is. */
 const ERROR_MS = 10_000;
 const NONE: readonly string[] = [];
-/** FastAPI, Express, Fastify, Spring; OpenAI; Groq: the whole of what is said of a path that is not there. */
+/** Fastify, Express; OpenAI; Groq: the whole of what is said of a path that is not there. */
 const NO_PATH =
-  /^(?:(?:http )?(?:404:? )?not found\.?|cannot post \S{1,200}|route post:\S{1,200} not found|invalid url \(post \S{1,200}\)|unknown request url: post \S{1,200} please check the url .{1,200})$/i;
+  /^(?:cannot post \S{1,200}|route post:\S{1,200} not found|invalid url \(post \S{1,200}\)|unknown request url: post \S{1,200} please check the url .{1,200})$/i;
+/** FastAPI, Spring. In the form of an API's errors, it may be the model that is not found. */
+const NOT_FOUND = /^(?:http )?(?:404:? )?not found\.?$/i;
+
+/** Does a 404 with this body tell of a path, and not of a model? */
+function tellsOfPath(body: Json | undefined, message: string): boolean {
+  if (typeof body !== 'object' || body === null || NO_PATH.test(message)) return true;
+  return isObject(body) && !isObject(body.error) && NOT_FOUND.test(message);
+}
 
 /** What is needed of an attempt that was refused. */
 type RefusedAttempt = Pick<Attempt, 'protocol' | 'routed' | 'upstream' | 'secrets' | 'events'> & {
@@ -66,8 +74,7 @@ export async function readRefusal(
   const parsed = tryParse(text);
   const meaning = isRedirect(status)
     ? redirected(target.provider, status)
-    : status === 404 &&
-        (typeof parsed !== 'object' || parsed === null || NO_PATH.test(vendors.message))
+    : status === 404 && tellsOfPath(parsed, vendors.message)
       ? wrongAddress(target.provider)
       : status === 405
         ? wrongMethod(target.provider)
