@@ -28,7 +28,7 @@ export interface Usage {
   readonly serviceTier?: string;
   /** Where the vendor says that the request was processed, if that is not anywhere; prices may depend on it. */
   readonly region?: string;
-  /** What the vendor says that the answer costs, in nano-USD. Only a price of the configuration counts before it. */
+  /** The cost of the answer as its vendor tells it, in nano-USD. Only a price of the configuration goes before it. */
   readonly nanoUsd?: number | undefined;
   /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
   readonly unknown?: 'input' | 'output';

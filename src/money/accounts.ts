@@ -345,7 +345,7 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     return { ...applied, cost, json: about };
   }
 
-  /** What the vendor says that it costs. */
+  /** By the cost that the answer tells, or else its head. */
   #told({ nanoUsd: cost = this.#toldNano }: Usage) {
     return cost === undefined ? undefined : { cost, json: TOLD, rates: undefined };
   }

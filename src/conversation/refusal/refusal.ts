@@ -385,7 +385,7 @@ function taught(target: Target, { facts, paths }: Lesson): Target {
 /** Facts whose lists grow. */
 const GROWING: ReadonlySet<string> = new Set(['refusedBetas', 'reservedTools']);
 
-/** What was known with what is new; types of tools become fewer. */
+/** Each refusal names what it refuses alone, so lists of refused things grow, and the list of accepted types of tools shrinks. */
 function joined(fact: string, known: unknown, more: unknown): unknown {
   if (GROWING.has(fact)) return [...new Set([known ?? [], more].flat())];
   if (fact !== 'toolTypes' || !Array.isArray(known)) return more;

@@ -79,7 +79,7 @@ export function withPreface(turns: readonly Turn[], preface: readonly Turn[]): r
   return [...turns.slice(0, at), ...preface, ...turns.slice(at)];
 }
 
-/** What the calls gave, as a text for a model that takes no tools. */
+/** The results of the calls as one text: a model that takes no tools refuses calls. */
 export function saidIn([calls, results]: readonly Turn[]): readonly Turn[] {
   if (calls === undefined || results === undefined) return [];
   const names = new Map(

@@ -44,7 +44,7 @@ class EarlySink implements ByteSink {
     for (const part of this.#parts) {
       const written = client.write(part);
       if (!(written instanceof Promise)) continue;
-      // Where nobody waits for it, its rejection, when the client goes, must not be unhandled.
+      // It rejects when the client goes. Nobody may be waiting for it then.
       written.catch(() => {});
       slow = written;
     }

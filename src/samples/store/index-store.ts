@@ -178,7 +178,7 @@ function open(path: string): Database {
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
     if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
     useLog(db, BUSY_MS);
-    // What a statement could take back (decision 40).
+    // Else SQLite writes pages to the disk, to take a statement back (decision 40).
     db.run('PRAGMA temp_store = MEMORY');
     db.run('PRAGMA secure_delete = ON');
     db.run('PRAGMA journal_size_limit = 8388608');

@@ -43,7 +43,7 @@ export class CopiedThoughts {
 
   constructor(private readonly notes: Notes) {}
 
-  /** What is new in a piece of the thoughts in their own field. */
+  /** The piece of the thoughts in their own field, without what it repeats. */
   thought(piece: string): string {
     if (this.isOver) return piece;
     const text = this.#repeats(piece) ? piece.slice(this.#length) : piece;

@@ -7,7 +7,7 @@ import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 const FRAMES = 8;
 const MIN_BYTES = 2 * 1024;
 const TAIL_BYTES = 16 * 1024;
-// Of a chunk that is longer than twice this, the frames within its last bytes are enough: what is kept is searched, too.
+// Of a chunk longer than twice this, only the frames in its last bytes are kept: all that is kept is searched at the end.
 const END_BYTES = 8 * 1024;
 const LF = 0x0a;
 const [BLANK_LINE] = needles('\n\n') as [Buffer];
@@ -220,7 +220,7 @@ export class TailBuffer {
     return [ring.subarray(end), ring.subarray(0, end)];
   }
 
-  /** What is kept may begin in the middle of a frame. */
+  /** The first frame of what is kept may be broken: what stood before it is gone. */
   get cut(): boolean {
     return this.#cut;
   }
