@@ -5,13 +5,15 @@ import type { JsonObject } from '../lib/json/json.ts';
 import type { KeyValue } from '../state/engines/engine.ts';
 import {
   type MoveComparison,
-  type MoveDirection,
   type MovePass,
+  type MoveProgress,
+  NOTHING,
   pagedMove,
   type StateMove,
+  stateMove,
   type TargetState,
 } from '../state/move/paged-move.ts';
-import { type MoveOptions, openSides, type Side } from '../state/move/table-move.ts';
+import { type MoveOptions, openSides, type Side } from '../state/move/sides.ts';
 import { openSqliteToRead } from '../state/sql/sqlite.ts';
 import { auditView } from './audit-chain.ts';
 import type { KeyChange, SecretRecord } from './key-records.ts';
@@ -26,13 +28,6 @@ export interface KeysMoveOptions extends MoveOptions {
   readonly actor: string;
 }
 
-/** Undefined: there is nothing yet on that side. */
-interface KeySides {
-  readonly source: KeyStore | undefined;
-  readonly target: KeyStore | undefined;
-  close(): void;
-}
-
 /** Milliseconds in which the cache must take the hint. */
 const HINT_MS = 2000;
 
@@ -42,50 +37,44 @@ export function keyFileToRead(path: string): KeyStore | undefined {
   return file && new KeyStore(file);
 }
 
-/** @param writes the target is made where there is none; else nothing is written */
-async function openKeys(options: KeysMoveOptions, writes: boolean): Promise<KeySides> {
-  const isTarget = (side: MoveDirection) => writes && side === options.to;
-  const writing = { file: isTarget('embedded'), database: isTarget('engines') };
-  const { source, target, close } = await openSides(KEYS_SCHEMA, options, writing, KEY_FILE);
+/** Both sides; undefined: there is nothing yet on that side. */
+async function openKeys(options: KeysMoveOptions, writes: boolean) {
+  const { source, target, close } = await openSides(KEYS_SCHEMA, options, {
+    writes: writes ? 'target' : undefined,
+    file: KEY_FILE,
+  });
   const storeOf = (side: Side | undefined) =>
     side?.has.has('keys') ? new KeyStore(side.db) : undefined;
   return { source: storeOf(source), target: storeOf(target), close };
 }
+
+type KeySides = Awaited<ReturnType<typeof openKeys>>;
 
 const KEYS_PAGE = 500;
 /** Ids that a note names. */
 const MAX_NAMED = 10;
 
 export const keysMove = (options: KeysMoveOptions): StateMove =>
-  pagedMove<KeyChange>({
-    name: 'keys',
-    item: 'key',
-    engine: 'database',
-    open: async (writes) => passOver(await openKeys(options, writes), options),
-  });
+  pagedMove<KeyChange>({ name: 'keys', item: 'key', engine: 'database' }, async (writes) =>
+    passOver(await openKeys(options, writes), options),
+  );
 
 function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MovePass<KeyChange> {
-  const { source, target } = sides;
+  const { source, target, close } = sides;
   /** Ids of the first keys that differ. */
   const named: string[] = [];
   return {
-    count: () => source?.count() ?? 0,
-    async *pages() {
-      for (let after = ''; source !== undefined; ) {
-        const page = await source.page(after, KEYS_PAGE);
-        if (page.length > 0) yield page;
-        if (page.length < KEYS_PAGE) return;
-        after = page.at(-1)!.record.id;
-      }
-    },
-    async states(page) {
-      const there = (await target?.many(page.map(({ record: { id } }) => id))) ?? [];
-      const byId = new Map(there.map((one) => [one.record.id, one]));
-      return page.map((one) => {
-        const state = targetStateOf(one, byId.get(one.record.id));
-        if (state === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
-        return state;
-      });
+    source: source && { count: () => source.count(), pages: () => pagesOf(source) },
+    target: target && {
+      async states(page) {
+        const there = await target.many(page.map(({ record: { id } }) => id));
+        const byId = new Map(there.map((one) => [one.record.id, one]));
+        return page.map((one) => {
+          const state = targetStateOf(one, byId.get(one.record.id));
+          if (state === 'differs' && named.length < MAX_NAMED) named.push(one.record.id);
+          return state;
+        });
+      },
     },
     async write(missing) {
       let written = 0;
@@ -107,8 +96,17 @@ function passOver(sides: KeySides, { actor, cache, to }: KeysMoveOptions): MoveP
         : [
             `${differs} were changed on both sides since they were the same, and stay as they are on each (${named.join(', ')}${differs > named.length ? ' …' : ''}). A change on one side makes that one the newer.`,
           ],
-    close: sides.close,
+    close,
   };
+}
+
+async function* pagesOf(keys: KeyStore): AsyncGenerator<readonly KeyChange[]> {
+  for (let after = ''; ; ) {
+    const page = await keys.page(after, KEYS_PAGE);
+    if (page.length > 0) yield page;
+    if (page.length < KEYS_PAGE) return;
+    after = page.at(-1)!.record.id;
+  }
 }
 
 /** Between the comparison and the change, the target got what it lacked. */
@@ -180,43 +178,37 @@ interface ChainState {
  * Two chains cannot become one: each entry holds the hash of the one before it. The entries stay where they are, and
  * the target's chain gets an entry with their number and their last hash. It proves later that they are the same.
  */
-export function auditMove(options: KeysMoveOptions): StateMove {
-  async function using<T>(writes: boolean, work: (sides: KeySides) => Promise<T>): Promise<T> {
-    const sides = await openKeys(options, writes);
-    try {
-      return await work(sides);
-    } finally {
-      sides.close();
-    }
-  }
-  return {
-    name: 'audit',
-    item: 'entry',
-    engine: 'database',
-    compare: () =>
-      using(false, async (sides): Promise<MoveComparison> => {
-        const { chain, news } = await stateOf(sides);
-        if (chain === undefined) return { items: 0, missing: 0, conflicts: 0 };
-        const notes = [noteOn(options, sides)];
-        return { items: chain.entries, missing: news, conflicts: 0, notes };
-      }),
-    copy: (onProgress) =>
-      using(true, async (sides) => {
-        const { chain, noted, news } = await stateOf(sides);
-        if (chain === undefined || news === 0) return 0;
-        const { entries, head, name } = chain;
-        await sides.target!.note({
-          time: Date.now(),
-          actor: options.actor,
-          action: IMPORT,
-          target: name,
-          before: noted,
-          after: { from: sides.source!.form, machine: hostname(), entries, head },
-        });
-        onProgress(entries, entries);
-        return news;
-      }),
-  };
+export const auditMove = (options: KeysMoveOptions): StateMove =>
+  stateMove(
+    { name: 'audit', item: 'entry', engine: 'database' },
+    (writes) => openKeys(options, writes),
+    async (sides): Promise<MoveComparison> => {
+      const { chain, news } = await stateOf(sides);
+      if (chain === undefined) return NOTHING;
+      const notes = [noteOn(options, sides)];
+      return { items: chain.entries, missing: news, conflicts: 0, notes };
+    },
+    (sides, onProgress) => copyHead(options, sides, onProgress),
+  );
+
+async function copyHead(
+  { actor }: KeysMoveOptions,
+  sides: KeySides,
+  onProgress: MoveProgress,
+): Promise<number> {
+  const { chain, noted, news } = await stateOf(sides);
+  if (chain === undefined || news === 0) return 0;
+  const { entries, head, name } = chain;
+  await sides.target!.note({
+    time: Date.now(),
+    actor,
+    action: IMPORT,
+    target: name,
+    before: noted,
+    after: { from: sides.source!.form, machine: hostname(), entries, head },
+  });
+  onProgress(entries, entries);
+  return news;
 }
 
 const noteOn = ({ path, to }: KeysMoveOptions, { source }: KeySides): string =>

@@ -1,9 +1,14 @@
 /** Moves what budgets have counted between the file of a machine and the database of all replicas, each unit once. */
 
-import { existsSync } from 'node:fs';
 import { randomBase36 } from '../lib/text/ids.ts';
-import { type MovePass, pagedMove, type StateMove } from '../state/move/paged-move.ts';
-import { type MoveOptions, openSides, pagesOf, type Side } from '../state/move/table-move.ts';
+import {
+  type MoveSource,
+  type MoveTarget,
+  pagedMove,
+  type StateMove,
+  type TargetState,
+} from '../state/move/paged-move.ts';
+import { type MoveOptions, openSides, pagesOf, type Side } from '../state/move/sides.ts';
 import {
   placeholders,
   rowPlaceholders,
@@ -52,75 +57,51 @@ const MARKS = [
  * back those that it did not need.
  */
 export const budgetsMove = (options: MoveOptions): StateMove =>
-  pagedMove<Counted>({
-    name: 'budgets',
-    item: 'count',
-    engine: 'database',
-    open: (writes) => opened(options, writes),
+  pagedMove<Counted>({ name: 'budgets', item: 'count', engine: 'database' }, async (writes) => {
+    const sides = await openSides(LIMITS_SCHEMA, options, {
+      writes: writes ? 'both' : undefined,
+      prepare: mark,
+    });
+    try {
+      const here = sides.file && (await Counts.of(sides.file));
+      const there = await Counts.of(sides.database);
+      if (here !== undefined) here.other = there?.name;
+      if (there !== undefined) there.other = here?.name;
+      const [source, target] = options.to === 'engines' ? [here, there] : [there, here];
+      return {
+        source,
+        target,
+        write: (missing) => target!.add(missing),
+        notes: ({ missing, there }) => (missing + there === 0 ? [] : [IN_USE]),
+        close: sides.close,
+      };
+    } catch (thrown) {
+      sides.close();
+      throw thrown;
+    }
   });
 
-/** Nothing is made where nothing is written. */
-async function opened(options: MoveOptions, writes: boolean): Promise<MovePass<Counted>> {
-  const isMade = writes && (options.to === 'embedded' || existsSync(options.path));
-  const sides = await openSides(LIMITS_SCHEMA, options, { file: isMade, database: isMade });
-  try {
-    if (isMade) await mark(sides.file!.db);
-    const here = sides.file && (await Counts.of(sides.file, isMade));
-    const there = await Counts.of(sides.database, isMade);
-    if (here !== undefined) here.other = there?.name;
-    if (there !== undefined) there.other = here?.name;
-    return options.to === 'engines'
-      ? passOf(here, there, sides.close)
-      : passOf(there, here, sides.close);
-  } catch (thrown) {
-    sides.close();
-    throw thrown;
-  }
-}
+const IN_USE =
+  'what gateways have reserved or drawn ahead counts as used until they end: run the command again then. Rates and slots are not copied: they are over within a minute.';
 
 /** The file has a name among all machines. */
-const mark = (file: SqlDatabase) =>
-  file.transaction(async (inside) => {
+const mark = async (side: SqlDatabase) => {
+  if (side.form === 'database') return;
+  await side.transaction(async (inside) => {
     for (const sql of MARKS) await inside.query(sql);
     await inside.query(
       'INSERT INTO hopgate.origin SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM hopgate.origin)',
       [randomBase36(20)],
     );
   });
-
-/** Undefined: there is nothing yet on that side. */
-function passOf(
-  source: Counts | undefined,
-  target: Counts | undefined,
-  close: () => void,
-): MovePass<Counted> {
-  return {
-    count: () => source?.count() ?? 0,
-    pages: () => source?.pages() ?? [],
-    async states(page) {
-      const known = target === undefined ? [] : await target.has(page);
-      return page.map((_, at) => (known[at] === true ? 'there' : 'missing'));
-    },
-    async write(missing) {
-      await target!.add(missing);
-      return missing.length;
-    },
-    notes: ({ missing, there }) =>
-      missing + there === 0
-        ? []
-        : [
-            'what gateways have reserved or drawn ahead counts as used until they end: run the command again then. Rates and slots are not copied: they are over within a minute.',
-          ],
-    close,
-  };
-}
+};
 
 const keyOf = ({ law, start, mark = 0 }: Pick<Counted, 'law' | 'start' | 'mark'>) =>
   `${start} ${mark} ${law}`;
 const lawsOf = (page: readonly Counted[]) => [...new Set(page.map(({ law }) => law))];
 
 /** One side, without windows that are over. */
-class Counts {
+class Counts implements MoveSource<Counted>, MoveTarget<Counted> {
   readonly #sql: SqlDatabase;
   readonly #form: (typeof FORMS)['file' | 'database'];
   /** The name of the other side; undefined: nothing came from it. */
@@ -136,13 +117,12 @@ class Counts {
   }
 
   /** Undefined: nothing was counted there. */
-  static async of(side: Side, isMarked: boolean): Promise<Counts | undefined> {
+  static async of(side: Side): Promise<Counts | undefined> {
     if (!side.has.has('windows')) return undefined;
     const [table, column] = FORMS[side.db.form].name;
-    const [row] =
-      isMarked || side.has.has(table)
-        ? await side.db.query<{ name: string }>(`SELECT ${column} AS name FROM hopgate.${table}`)
-        : [];
+    const [row] = side.has.has(table)
+      ? await side.db.query<{ name: string }>(`SELECT ${column} AS name FROM hopgate.${table}`)
+      : [];
     return new Counts(side, row?.name);
   }
 
@@ -177,7 +157,7 @@ class Counts {
   }
 
   /** Whether these are here already, unchanged. */
-  async has(page: readonly Counted[]): Promise<readonly boolean[]> {
+  async states(page: readonly Counted[]): Promise<readonly TargetState[]> {
     const taken = await this.#taken(this.#sql, page);
     const laws = lawsOf(page);
     const known = await this.#sql.query<Counted>(
@@ -185,9 +165,11 @@ class Counts {
       laws,
     );
     const told = new Set(known.map(keyOf));
-    return page.map((one) =>
-      one.own === undefined ? told.has(keyOf(one)) : (taken.get(keyOf(one)) ?? 0) === one.own,
-    );
+    return page.map((one) => {
+      const isHere =
+        one.own === undefined ? told.has(keyOf(one)) : (taken.get(keyOf(one)) ?? 0) === one.own;
+      return isHere ? 'there' : 'missing';
+    });
   }
 
   /** Units that are here from the other side, by window. */
@@ -203,7 +185,7 @@ class Counts {
   }
 
   /** Adds units and marks since the last move, all or none. */
-  async add(page: readonly Counted[]): Promise<void> {
+  async add(page: readonly Counted[]): Promise<number> {
     await this.#sql.transaction(
       async (inside) => {
         await this.#addCounts(
@@ -220,6 +202,7 @@ class Counts {
       },
       { lock: WINDOWS_LOCK },
     );
+    return page.length;
   }
 
   /** The difference to what was noted is added, and the new number noted: the same again adds nothing. */

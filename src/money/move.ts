@@ -2,14 +2,21 @@
 
 import { existsSync } from 'node:fs';
 import { Keeper } from '../state/journal/keeper.ts';
-import type { MoveComparison, StateMove } from '../state/move/paged-move.ts';
-import { type MoveOptions, openSides, type Sides } from '../state/move/table-move.ts';
+import {
+  type MoveComparison,
+  type MoveProgress,
+  NOTHING,
+  type StateMove,
+  stateMove,
+} from '../state/move/paged-move.ts';
+import { type MoveOptions, openSides, type Sides } from '../state/move/sides.ts';
 import { rowPlaceholders, type SqlStatements } from '../state/sql/sql.ts';
 import { rowFrom } from './earlier-store.ts';
 import {
   BEGINNING,
   type DatabaseRow,
   type FileRow,
+  nameFile,
   PAGE,
   SpendDatabase,
   SpendFile,
@@ -26,7 +33,7 @@ export interface SpendMoveOptions extends MoveOptions {
 }
 
 /** Both sides; `file` is undefined where there is none. */
-interface SpendSides {
+interface SpendSides extends Pick<SpendMoveOptions, 'keepDays' | 'replica'>, Pick<Sides, 'close'> {
   readonly sides: Sides;
   readonly file: SpendFile | undefined;
   readonly shared: SpendDatabase;
@@ -34,37 +41,29 @@ interface SpendSides {
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
-const NOTHING: MoveComparison = { items: 0, missing: 0, conflicts: 0 };
 
 /** The writer of moved rows in the database. */
 const writerOf = (origin: string) => `file-${origin}`;
 
-export function spendMove(options: SpendMoveOptions): StateMove {
-  const { path, to } = options;
-  const isThere = () => to === 'embedded' || existsSync(path);
-  const [compare, copy] =
-    to === 'engines' ? [comparedThere, copiedThere] : [comparedHere, copiedHere];
-  return {
-    name: 'spend',
-    item: 'row',
-    engine: 'database',
-    compare: async () =>
-      isThere() ? using(options, false, (both) => compare(both, options)) : NOTHING,
-    copy: async (onProgress) =>
-      isThere() ? using(options, true, (both) => copy(both, options, onProgress)) : 0,
-  };
-}
+export const spendMove = (options: SpendMoveOptions): StateMove =>
+  stateMove(
+    { name: 'spend', item: 'row', engine: 'database' },
+    (writes) => opened(options, writes),
+    options.to === 'engines' ? comparedThere : comparedHere,
+    options.to === 'engines' ? copiedThere : copiedHere,
+  );
 
 /** Before a copy, takes in the journals of processes that were killed and did not start again. */
-async function using<T>(
-  options: SpendMoveOptions,
-  writes: boolean,
-  work: (both: SpendSides) => Promise<T>,
-): Promise<T> {
-  const { path, to } = options;
-  const sides = await openSides(spendSchema(), options, { file: writes, database: writes });
+async function opened(options: SpendMoveOptions, writes: boolean): Promise<SpendSides | undefined> {
+  const { path, to, keepDays, replica } = options;
+  if (to === 'engines' && !existsSync(path)) return undefined;
+  const sides = await openSides(spendSchema(), options, {
+    writes: writes ? 'both' : undefined,
+    prepare: nameFile,
+  });
+  const { close } = sides;
   try {
-    const file = sides.file && (await SpendFile.of(sides.file, writes));
+    const file = sides.file && (await SpendFile.of(sides.file));
     const shared = await SpendDatabase.of(sides.database);
     if (writes && file !== undefined) {
       const [folder, tables] =
@@ -73,9 +72,10 @@ async function using<T>(
           : [databaseFolder(path), databaseStore(sides, file.origin!)];
       await new Keeper({ folder, tables, onRefused: () => {} }).look();
     }
-    return await work({ sides, file, shared });
-  } finally {
-    sides.close();
+    return { sides, file, shared, keepDays, replica, close };
+  } catch (thrown) {
+    close();
+    throw thrown;
   }
 }
 
@@ -85,7 +85,7 @@ const databaseStore = ({ database }: Sides, machine: string, replica = '') =>
   new SpendStore(database.db, { machine, replica });
 
 /** The rows and totals of a file that are not moved yet. */
-async function leftOf({ file, shared }: SpendSides, keepDays: number) {
+async function leftOf({ file, shared, keepDays }: SpendSides) {
   if (file === undefined) return undefined;
   const mark = await shared.mark(file.origin);
   const since = mark?.since ?? (keepDays === 0 ? 0 : Date.now() - keepDays * DAY_MS);
@@ -96,8 +96,8 @@ async function leftOf({ file, shared }: SpendSides, keepDays: number) {
   return { file, since, id, isFirst, isOther, isMarked: mark?.totals === true };
 }
 
-async function comparedThere(both: SpendSides, { keepDays }: SpendMoveOptions) {
-  const left = await leftOf(both, keepDays);
+async function comparedThere(both: SpendSides): Promise<MoveComparison> {
+  const left = await leftOf(both);
   if (left === undefined) return NOTHING;
   const { file, since, id, isFirst, isOther } = left;
   const totals = isFirst ? (await file.totals(since)).length : 0;
@@ -111,14 +111,9 @@ async function comparedThere(both: SpendSides, { keepDays }: SpendMoveOptions) {
   return { items: rows + totals, missing: news + totals, conflicts: 0, notes };
 }
 
-type Progress = Parameters<StateMove['copy']>[0];
-
-async function copiedThere(
-  both: SpendSides,
-  { replica, keepDays }: SpendMoveOptions,
-  onProgress: Progress,
-): Promise<number> {
-  const { file, since, id, isFirst, isOther, isMarked } = (await leftOf(both, keepDays))!;
+async function copiedThere(both: SpendSides, onProgress: MoveProgress): Promise<number> {
+  const { file, since, id, isFirst, isOther, isMarked } = (await leftOf(both))!;
+  const { replica } = both;
   const origin = file.origin!;
   const store = databaseStore(both.sides, origin, replica);
   await store.writing((inside) =>
@@ -145,10 +140,9 @@ async function copiedThere(
   const totals = isFirst ? await file.totals(since) : [];
   const sessions = isFirst ? await file.sessions(since) : [];
   for (const batch of pages(totals)) {
-    await store.writing(async (inside) => {
-      const news = await noted(store, inside, 'spend_moved_totals', origin, batch);
-      await store.addTotals(inside, news, []);
-    });
+    await store.writing(async (inside) =>
+      store.addTotals(inside, await noted(store, inside, 'spend_moved_totals', origin, batch), []),
+    );
   }
   for (const batch of pages(sessions)) {
     await store.writing(async (inside) => {
@@ -229,11 +223,7 @@ async function comparedHere(both: SpendSides): Promise<MoveComparison> {
   return { items: items + totals, missing, conflicts: 0 };
 }
 
-async function copiedHere(
-  both: SpendSides,
-  _: SpendMoveOptions,
-  onProgress: Progress,
-): Promise<number> {
+async function copiedHere(both: SpendSides, onProgress: MoveProgress): Promise<number> {
   const { sides, shared } = both;
   const store = fileStore(sides);
   const name = shared.name!;

@@ -1,8 +1,8 @@
 /** The tables of spend as moves read them: rows, totals whose rows are deleted, and the progress of moves. */
 
 import { randomBase36 } from '../lib/text/ids.ts';
-import type { Side } from '../state/move/table-move.ts';
-import { placeholders, type SqlDatabase } from '../state/sql/sql.ts';
+import { pagesOf, type Side } from '../state/move/sides.ts';
+import { placeholders, type SqlDatabase, type SqlStatements } from '../state/sql/sql.ts';
 import {
   columnsWith,
   DATABASE_NAMES,
@@ -15,7 +15,6 @@ import {
 } from './schema.ts';
 import type { RowName } from './spend-store.ts';
 
-const READ_MS = 60_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 86_400_000;
 export const PAGE = 500;
@@ -36,7 +35,7 @@ const since = (time: number): Span => [time, ALWAYS, -ALWAYS, ALWAYS];
 const within = (start: number, ms: number): Span => [start, start + ms, start, start + ms];
 
 /** The part of totals whose rows are deleted. */
-function hoursBeyond(db: SqlDatabase, { rows, totals, texts }: SpendNames, span: Span) {
+function hoursBeyond(db: SqlStatements, { rows, totals, texts }: SpendNames, span: Span) {
   return db.query<HourTotals>(
     `SELECT t.start, t.key, x.text AS labels, t.model, t.target, ${BEYOND.join(', ')}
        FROM ${totals} t JOIN ${texts} x ON x.id = t.labels
@@ -45,12 +44,11 @@ function hoursBeyond(db: SqlDatabase, { rows, totals, texts }: SpendNames, span:
          ON r.start = t.start AND r.key = t.key AND r.labels = t.labels AND r.model = t.model AND r.target = t.target
        WHERE t.span = 0 AND t.start >= $3 AND t.start < $4 AND (${DIFFERS})`,
     span,
-    READ_MS,
   );
 }
 
 /** The part of session totals whose rows are deleted. */
-function sessionsBeyond(db: SqlDatabase, { rows, sessionTotals }: SpendNames, span: Span) {
+function sessionsBeyond(db: SqlStatements, { rows, sessionTotals }: SpendNames, span: Span) {
   return db.query<SessionTotals>(
     `SELECT t.start, t.session, t.key, ${BEYOND.join(', ')} FROM ${sessionTotals} t
        LEFT JOIN (SELECT time - time % ${DAY_MS} AS start, session, key, ${SUMMED} FROM ${rows}
@@ -58,7 +56,6 @@ function sessionsBeyond(db: SqlDatabase, { rows, sessionTotals }: SpendNames, sp
          ON r.start = t.start AND r.session = t.session AND r.key = t.key
        WHERE t.start >= $3 AND t.start < $4 AND (${DIFFERS})`,
     span,
-    READ_MS,
   );
 }
 
@@ -122,6 +119,18 @@ const OPEN_ROWS = `SELECT spend FROM running WHERE spend IS NOT NULL AND writer 
     WHERE rev < 3 AND writer IN (SELECT writer FROM spend_marks WHERE gone IS NULL)`;
 const NOT_UNSENT = 'NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer AND u.n = s.n)';
 
+/** Gives the file a name, if it has none. */
+export async function nameFile(side: SqlDatabase): Promise<void> {
+  if (side.form === 'database') return;
+  await side.transaction(async (inside) => {
+    for (const sql of NOTES) await inside.query(sql);
+    await inside.query(
+      'INSERT INTO spool SELECT $1, NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM spool)',
+      [randomBase36(20)],
+    );
+  });
+}
+
 /** The file of a machine. */
 export class SpendFile {
   private constructor(
@@ -132,17 +141,8 @@ export class SpendFile {
     readonly origin: string | undefined,
   ) {}
 
-  /** @param names gives it a name, if it has none */
-  static async of({ db, has }: Side, names: boolean): Promise<SpendFile> {
-    if (names)
-      await db.transaction(async (inside) => {
-        for (const sql of NOTES) await inside.query(sql);
-        await inside.query(
-          'INSERT INTO spool SELECT $1, NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM spool)',
-          [randomBase36(20)],
-        );
-      });
-    const isNamed = names || has.has('shared_rows');
+  static async of({ db, has }: Side): Promise<SpendFile> {
+    const isNamed = has.has('shared_rows');
     const [row] = isNamed ? await db.query<{ id: string }>('SELECT id FROM spool') : [];
     return new SpendFile(db, isNamed, row?.id);
   }
@@ -302,7 +302,7 @@ export class SpendDatabase {
   static async of(side: Side): Promise<SpendDatabase> {
     const isNamed = side.has.has('spend_name');
     const sql = 'SELECT name FROM hopgate.spend_name';
-    const [row] = isNamed ? await side.db.query<{ name: string }>(sql, [], READ_MS) : [];
+    const [row] = isNamed ? await side.reader.query<{ name: string }>(sql) : [];
     return new SpendDatabase(side, row?.name);
   }
 
@@ -310,7 +310,7 @@ export class SpendDatabase {
   async mark(origin: string | undefined): Promise<MoveMark | undefined> {
     if (origin === undefined || !this.#hasMoves) return undefined;
     const sql = 'SELECT since, id, time, totals FROM hopgate.spend_moves WHERE origin = $1';
-    const [row] = await this.side.db.query<MoveMark>(sql, [origin], READ_MS);
+    const [row] = await this.side.reader.query<MoveMark>(sql, [origin]);
     return row;
   }
 
@@ -318,7 +318,7 @@ export class SpendDatabase {
   async knows(sent: readonly SentRows[]): Promise<boolean> {
     if (sent.length === 0) return true;
     if (!this.#hasRows) return false;
-    const found = await this.side.db.query<{ writer: string; rows: number }>(
+    const found = await this.side.reader.query<{ writer: string; rows: number }>(
       `SELECT writer, count(*) AS rows FROM hopgate.spend_rows
          WHERE at >= $1 AND at <= $2 AND writer IN (${placeholders(sent.length, 3)}) GROUP BY 1`,
       [
@@ -326,7 +326,6 @@ export class SpendDatabase {
         Math.max(...sent.map(({ last }) => last)),
         ...sent.map(({ writer }) => writer),
       ],
-      READ_MS,
     );
     const there = new Map(found.map(({ writer, rows }) => [writer, rows]));
     return sent.every(({ writer, rows }) => (there.get(writer) ?? 0) >= rows);
@@ -335,50 +334,44 @@ export class SpendDatabase {
   /** Rows by day, without those that a file has itself. */
   async days(own: string | undefined): Promise<readonly DayCount[]> {
     if (!this.#hasRows) return [];
-    return this.side.db.query(
+    return this.side.reader.query(
       `SELECT at - at % ${DAY_MS} AS day, count(*) AS rows, CAST(sum(rev) AS bigint) AS revs
          FROM hopgate.spend_rows WHERE writer <> $1 GROUP BY 1 ORDER BY 1`,
       [own ?? ''],
-      READ_MS,
     );
   }
 
   /** The rows of one of these days, in pages. */
   async *rowsOf(day: number, own = ''): AsyncGenerator<readonly DatabaseRow[]> {
     const columns = columnsWith().flatMap(({ name, isShared }) => (isShared ? [] : [`s.${name}`]));
-    for (let [at, writer, n] = [day - 1, '', 0]; ; ) {
-      const rows = await this.side.db.query<DatabaseRow>(
-        `SELECT s.at, s.writer, s.n, s.rev, s.replica, ${columns.join(', ')},
-             l.text AS labels_text, p.text AS price_text
-           FROM hopgate.spend_rows s JOIN hopgate.spend_texts l ON l.id = s.labels
-           LEFT JOIN hopgate.spend_texts p ON p.id = s.price
-           WHERE s.at >= $1 AND s.at < $2 AND (s.at, s.writer, s.n) > ($3, $4, $5) AND s.writer <> $6
-           ORDER BY s.at, s.writer, s.n LIMIT ${PAGE}`,
-        [day, day + DAY_MS, at, writer, n, own],
-        READ_MS,
-      );
-      if (rows.length > 0) yield rows;
-      if (rows.length < PAGE) return;
-      ({ at, writer, n } = rows.at(-1)!);
-    }
+    yield* pagesOf<DatabaseRow>(
+      this.side,
+      `SELECT s.at, s.writer, s.n, s.rev, s.replica, ${columns.join(', ')},
+           l.text AS labels_text, p.text AS price_text
+         FROM hopgate.spend_rows s JOIN hopgate.spend_texts l ON l.id = s.labels
+         LEFT JOIN hopgate.spend_texts p ON p.id = s.price
+         WHERE s.at >= $1 AND s.at < $2 AND s.writer <> $3`,
+      ['at', 'writer', 'n'],
+      [day, day + DAY_MS, own],
+    );
   }
 
   /** Hours whose totals count other tries than there are rows, in order. */
   async hoursWithoutRows(from: number, to: number): Promise<readonly number[]> {
     if (!this.#hasRows) return [];
-    const rows = await this.side.db.query<{ hour: number }>(
+    const rows = await this.side.reader.query<{ hour: number }>(
       `SELECT t.start AS hour FROM (SELECT start, sum(tries) AS tries FROM hopgate.spend_totals
            WHERE span = 0 AND start >= $1 AND start < $2 GROUP BY 1) t
          LEFT JOIN (SELECT time - time % ${HOUR_MS} AS start, count(*) AS tries FROM hopgate.spend_rows
            WHERE time >= $1 AND time < $2 GROUP BY 1) r ON r.start = t.start
          WHERE t.tries <> coalesce(r.tries, 0) ORDER BY 1`,
       [from, to],
-      READ_MS,
     );
     return rows.map(({ hour }) => hour);
   }
 
-  totalsOf = (hour: number) => hoursBeyond(this.side.db, DATABASE_NAMES, within(hour, HOUR_MS));
+  totalsOf = (hour: number) => hoursBeyond(this.side.reader, DATABASE_NAMES, within(hour, HOUR_MS));
 
-  sessionsOf = (day: number) => sessionsBeyond(this.side.db, DATABASE_NAMES, within(day, DAY_MS));
+  sessionsOf = (day: number) =>
+    sessionsBeyond(this.side.reader, DATABASE_NAMES, within(day, DAY_MS));
 }

@@ -4,16 +4,16 @@ import type { EntryName } from '../../conversation/models/endpoint-names.ts';
 import type { Objects, Sql } from '../../state/engines/engine.ts';
 import { erasureTables, isErased } from '../../state/erasures.ts';
 import {
-  clockAhead,
   leftOut,
   type MoveDirection,
   type MovePass,
+  type MoveProgress,
   pagedMove,
   type StateMove,
   sealedElsewhere,
   type TargetState,
-  tablesThere,
 } from '../../state/move/paged-move.ts';
+import { clockAhead, databaseSide, pagesOf } from '../../state/move/sides.ts';
 import type { TextSeal } from '../../state/text-seal.ts';
 import type { SampleMeta } from '../sample.ts';
 import { rowOf } from '../store/meta.ts';
@@ -47,56 +47,41 @@ export interface SamplesMoveOptions extends MoveSides {
 export const samplesMove = (options: SamplesMoveOptions): StateMove =>
   options.to === 'engines' ? uploadMove(options) : fetchMove(options);
 
-const PAGE = 100;
+const KIND = { name: 'samples', item: 'recorded exchange', engine: 'objects' } as const;
 const READ_MS = 10_000;
 
-function fetchMove(options: MoveSides): StateMove {
-  return pagedMove<SampleMeta>({
-    name: 'samples',
-    item: 'recorded exchange',
-    engine: 'objects',
-    open: (writes) => openedFetch(options, writes),
-  });
-}
+const fetchMove = (options: MoveSides): StateMove =>
+  pagedMove(KIND, (writes) => openedFetch(options, writes));
 
 async function openedFetch(options: MoveSides, writes: boolean): Promise<MovePass<SampleMeta>> {
-  const { database, root } = options;
-  const there = await tablesThere(database, ['samples', 'erasures']);
-  // The list is made with the table of erasures.
-  const isShared = there.has('samples') && there.has('erasures');
+  const { database, root, seal } = options;
+  const list = await databaseSide(database);
   if (writes) mkdirSync(root, { recursive: true, mode: 0o700 });
   const store = writes ? new SharingStore(root) : undefined;
   const folder = store && new LocalFolder(root, store);
   const known: KnownSamples = store ?? knownSamples(root);
   let sealed = 0;
   let lost = 0;
-  return {
+  const source = {
     async count() {
-      if (!isShared) return 0;
-      const [row] = await database.query<{ n: number }>(
-        `SELECT count(*) AS n FROM hopgate.samples WHERE ${LISTED}`,
-        [],
-        READ_MS,
-      );
+      const sql = `SELECT count(*) AS n FROM hopgate.samples WHERE ${LISTED}`;
+      const [row] = await list.reader.query<{ n: number }>(sql);
       return row!.n;
     },
     async *pages() {
       sealed = 0;
-      if (!isShared) return;
-      for (let last = 0; ; ) {
-        const rows = await database.query<{ seq: number; id: string; meta: Uint8Array }>(
-          `SELECT seq, id, meta FROM hopgate.samples WHERE seq > $1 AND ${LISTED} ORDER BY seq LIMIT ${PAGE}`,
-          [last],
-          READ_MS,
-        );
-        const page = rows.flatMap(({ id, meta }) => metaFrom(options.seal, id, meta) ?? []);
+      const sql = `SELECT seq, id, meta FROM hopgate.samples WHERE ${LISTED}`;
+      for await (const rows of pagesOf<{ id: string; meta: Uint8Array }>(list, sql, ['seq'])) {
+        const page = rows.flatMap(({ id, meta }) => metaFrom(seal, id, meta) ?? []);
         sealed += rows.length - page.length;
-        if (page.length > 0) yield page;
-        if (rows.length < PAGE) return;
-        last = rows.at(-1)!.seq;
+        yield page;
       }
     },
-    states: (page) => page.map((meta) => stateHere(root, known, meta)),
+  };
+  return {
+    // The list is made with the table of erasures.
+    source: list.has.has('samples') && list.has.has('erasures') ? source : undefined,
+    target: { states: async (page) => page.map((meta) => stateHere(root, known, meta)) },
     async write(missing) {
       let written = 0;
       for (const meta of missing) {
@@ -156,23 +141,15 @@ const PATIENCE_MS = 60_000;
 function uploadMove(options: MoveSides): StateMove {
   // A busy gateway always has something that it has not uploaded yet.
   const until = Date.now();
-  const compared = pagedMove<FolderSample>({
-    name: 'samples',
-    item: 'recorded exchange',
-    engine: 'objects',
-    open: async () => {
-      const { root } = options;
-      const known = knownSamples(root);
-      const states = await statesIn(options.database);
-      return {
-        count: () => 0,
-        pages: () => folderSamples(root, known, until),
-        states,
-        write: () => Promise.reject(new Error('samples are uploaded, not written')),
-        notes: (tally) => leftOut(tally, 'there'),
-        close: () => known.close(),
-      };
-    },
+  const compared = pagedMove<FolderSample>(KIND, async () => {
+    const known = knownSamples(options.root);
+    return {
+      source: { count: async () => 0, pages: () => folderSamples(options.root, known, until) },
+      target: { states: await statesIn(options.database) },
+      write: () => Promise.reject(new Error('samples are uploaded, not written')),
+      notes: (tally) => leftOut(tally, 'there'),
+      close: () => known.close(),
+    };
   });
   return {
     ...compared,
@@ -185,13 +162,13 @@ function uploadMove(options: MoveSides): StateMove {
 async function statesIn(
   database: Sql,
 ): Promise<(page: readonly FolderSample[]) => Promise<readonly TargetState[]>> {
-  const there = await tablesThere(database, ['samples', 'erasures']);
+  const { has } = await databaseSide(database);
   const ahead = await clockAhead(database);
   return async (page) => {
-    const state = there.has('samples')
+    const state = has.has('samples')
       ? '(SELECT s.state FROM hopgate.samples s WHERE s.id = g.id)'
       : 'NULL';
-    const erased = there.has('erasures') ? isErased('g.space', 'g.began') : 'false';
+    const erased = has.has('erasures') ? isErased('g.space', 'g.began') : 'false';
     const rows = await database.query<{ state: ListedState | null; erased: boolean }>(
       `SELECT ${state} AS state, ${erased} AS erased
          FROM unnest($1::text[], $2::text[], $3::float8[]) WITH ORDINALITY AS g (id, space, began, place) ORDER BY place`,
@@ -213,7 +190,7 @@ async function statesIn(
 async function copied(
   options: MoveSides,
   { compare }: Pick<StateMove, 'compare'>,
-  onProgress: (done: number, all: number) => void,
+  onProgress: MoveProgress,
 ): Promise<number> {
   const { root } = options;
   if (!existsSync(root)) return 0;
@@ -232,7 +209,7 @@ async function copied(
 async function followed(
   compare: StateMove['compare'],
   all: number,
-  onProgress: (done: number, all: number) => void,
+  onProgress: MoveProgress,
 ): Promise<number> {
   let left = all;
   for (let last = performance.now(); left > 0; ) {

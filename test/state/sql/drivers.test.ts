@@ -12,7 +12,7 @@ import {
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openSides } from '../../../src/state/move/table-move.ts';
+import { openSides } from '../../../src/state/move/sides.ts';
 import { openPostgres } from '../../../src/state/sql/postgres.ts';
 import {
   MAX_VALUES,
@@ -242,12 +242,7 @@ test('a file that is read only stays as it is, whatever its version', async () =
 test.skipIf(!HAS_POSTGRES)('tables that are only looked at are not made', async () => {
   const { database } = await newDatabase(server!);
   cleanups.push(() => database.close());
-  const look = () =>
-    openSides(
-      SCHEMA,
-      { database, path: '/there/is/none.db', to: 'engines' },
-      { file: false, database: false },
-    );
+  const look = () => openSides(SCHEMA, { database, path: '/there/is/none.db', to: 'engines' });
   expect((await look()).database.has.has('notes')).toBe(false);
   await openPostgres(database, SCHEMA).query('SELECT 1 AS one');
   const { file, database: reader } = await look();
