@@ -22,7 +22,21 @@ export function sourceOfUrl(url: string): MediaSource {
   const comma = url.indexOf(',');
   const head = url.slice(5, comma < 0 ? 5 : comma).split(';');
   if (comma < 0 || head.at(-1) !== 'base64') return { type: 'url', url };
-  return { type: 'base64', mediaType: head[0] || 'text/plain', data: url.slice(comma + 1) };
+  const data = usualBase64(url.slice(comma + 1));
+  return { type: 'base64', mediaType: head[0] || 'text/plain', data };
+}
+
+/**
+ * Base64 as every vendor takes it: in the usual alphabet, padded, without line breaks. Google's client for Python writes bytes in
+ * the alphabet for URLs (googleapis/python-genai, _common.py: `ser_json_bytes='base64'` of pydantic).
+ */
+export function usualBase64(given: string): string {
+  let data = given;
+  if (data.includes('-')) data = data.replaceAll('-', '+');
+  if (data.includes('_')) data = data.replaceAll('_', '/');
+  if (data.includes('\n')) data = data.replaceAll('\n', '').replaceAll('\r', '');
+  const beyond = data.length % 4;
+  return beyond < 2 ? data : data + '='.repeat(4 - beyond);
 }
 
 /** The URL of a source; undefined for a file id. */

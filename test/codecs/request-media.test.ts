@@ -146,6 +146,31 @@ describe('what data is, whatever its part is called', () => {
       'google-gemini',
       fileData('audio/wav', 'https://example.com/a.wav'),
     ],
+    // Parts in the form of Responses among the messages of Chat.
+    [
+      'openai-chat',
+      { type: 'input_image', image_url: 'data:image/png;base64,AAAA', detail: 'low' },
+      'anthropic-messages',
+      { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'AAAA' } },
+    ],
+    [
+      'openai-chat',
+      { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
+      'openai-responses',
+      { type: 'input_image', image_url: 'https://example.com/a.png', detail: 'low' },
+    ],
+    [
+      'openai-chat',
+      { type: 'input_file', filename: 'a.pdf', file_data: `data:application/pdf;base64,${PDF}` },
+      'google-gemini',
+      inlineData('application/pdf', PDF),
+    ],
+    [
+      'openai-chat',
+      { type: 'input_file', file_url: 'https://example.com/a.pdf' },
+      'anthropic-messages',
+      { type: 'document', source: { type: 'url', url: 'https://example.com/a.pdf' } },
+    ],
     // A media type that says nothing.
     [
       'openai-chat',

@@ -165,7 +165,8 @@ export function encodeCitation(
     type: 'web_search_result_location',
     cited_text: citation.citedText ?? span,
     url,
-    title: citation.title ?? null,
+    // Its clients want a text (@ai-sdk/anthropic refuses the whole answer else).
+    title: citation.title ?? url,
     encrypted_index: '',
   };
 }

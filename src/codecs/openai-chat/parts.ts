@@ -179,7 +179,12 @@ function decodeMedia(
       : { type: 'media', media, source: sourceOfUrl(url), ...cacheOf(part) };
   }
   if (type === 'file') return decodeFile(object(part.file) ?? {});
-  return undefined;
+  // Parts in the form of Responses, whose texts are read here, too.
+  if (type === 'input_file') return decodeFile(part);
+  const image = type === 'input_image' ? text(part.image_url) : undefined;
+  if (image === undefined) return undefined;
+  const source = sourceOfUrl(image);
+  return { type: 'media', media: kindOfData(source, 'image'), source, detail: text(part.detail) };
 }
 
 /**
@@ -208,7 +213,7 @@ function sourceOfMessages(source: JsonObject): MediaSource | undefined {
 }
 
 function decodeFile(file: JsonObject): MediaBlock | undefined {
-  const data = text(file.file_data);
+  const data = text(file.file_data) ?? text(file.file_url);
   const id = text(file.file_id);
   const source: MediaSource | undefined =
     data !== undefined

@@ -1,7 +1,7 @@
 /** Decodes the parts of a Gemini content: text, thoughts, media, calls and results. */
 
 import { invalid } from '../../../conversation/errors.ts';
-import { mediaKind } from '../../../conversation/media-source.ts';
+import { mediaKind, usualBase64 } from '../../../conversation/media-source.ts';
 import { openSeal, SEAL_ENVELOPE_BASE64 } from '../../../conversation/seal.ts';
 import type { Block, MediaBlock, MediaSource, Sealed } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
@@ -166,7 +166,7 @@ const YOUTUBE = /^https?:\/\/(?:(?:www|m)\.)?(?:youtube\.com|youtu\.be)\//;
 function inlineSource(inline: JsonObject, mediaType: string): MediaSource | undefined {
   const data = text(inline.data);
   if (data === undefined || mediaType === '') return undefined;
-  return { type: 'base64', mediaType, data };
+  return { type: 'base64', mediaType, data: usualBase64(data) };
 }
 
 function fileSource(file: JsonObject): MediaSource | undefined {

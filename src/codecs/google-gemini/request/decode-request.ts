@@ -12,8 +12,8 @@ import { decodeSettings } from './decode-settings.ts';
 import { decodeTools } from './decode-tools.ts';
 
 /**
- * Every content becomes one turn, but neighbouring contents of the model become one: clients store a streamed
- * answer chunk by chunk, and it is one answer all the same. `model` and `stream` are those of the address.
+ * Every content becomes one turn, but neighbouring contents of the model become one, and so do the pieces of a sealed thought: clients
+ * store a streamed answer chunk by chunk, in contents or in parts of one, and it is one answer all the same. `model` and `stream` are those of the address.
  * @throws GatewayError invalid_request with `param` naming the field
  */
 export function decodeRequest(body: Json, known: KnownNodes = NOTHING_KNOWN): Conversation {
@@ -48,7 +48,9 @@ function decodeContents(contents: readonly Json[], known: KnownNodes): readonly 
   /** The neighbouring contents of the model. */
   let answer: Turn[] = [];
   const close = () => {
-    if (answer.length > 0) turns.push(answer.length === 1 ? answer[0]! : joined(answer));
+    const [only] = answer;
+    if (only !== undefined)
+      turns.push(answer.length === 1 && isWhole(only) ? only : joined(answer));
     answer = [];
   };
   contents.forEach((content, i) => {
@@ -108,6 +110,26 @@ function roleOf(role: Json | undefined, where: string): 'user' | 'assistant' {
   throw invalid('Please use a valid role: user, model.', where);
 }
 
+/** Has the answer no thought in pieces? The last of them is the seal alone, as streams of this gateway end a thought. */
+const isWhole = ({ blocks }: Turn): boolean =>
+  blocks.every(
+    (block, i) =>
+      block.type !== 'reasoning' ||
+      block.text !== '' ||
+      block.sealed === undefined ||
+      block.sealed.protocol === PROTOCOL ||
+      i === 0 ||
+      !goesOn(blocks[i - 1]!, block, false),
+  );
+
+/** Is the block a further piece of the text or thought before it? Texts of one content may be paragraphs. */
+function goesOn(last: Block, block: Block, isStored: boolean): boolean {
+  if (last.type === 'text') {
+    return isStored && block.type === 'text' && isPlain(last) && isPlain(block);
+  }
+  return last.type === 'reasoning' && block.type === 'reasoning' && last.sealed === undefined;
+}
+
 /** The contents of one answer as one turn. Pieces of one text, and of one thought, become one block. */
 function joined(contents: readonly Turn[]): Turn {
   const blocks: Block[] = [];
@@ -123,21 +145,15 @@ function joined(contents: readonly Turn[]): Turn {
   for (const { blocks: more } of contents) {
     for (const block of more) {
       const last = blocks.at(-1);
-      if (last?.type === 'text' && block.type === 'text' && isPlain(last) && isPlain(block)) {
-        pieces.push(block.text);
-      } else if (
-        last?.type === 'reasoning' &&
-        block.type === 'reasoning' &&
-        last.sealed === undefined
-      ) {
-        pieces.push(block.text);
-        if (block.sealed !== undefined) {
-          flush();
-          blocks[blocks.length - 1] = { ...(blocks.at(-1) as typeof last), sealed: block.sealed };
-        }
-      } else {
+      if (last === undefined || !goesOn(last, block, contents.length > 1)) {
         flush();
         blocks.push(block);
+        continue;
+      }
+      pieces.push((block as typeof last & { text: string }).text);
+      if (block.type === 'reasoning' && block.sealed !== undefined) {
+        flush();
+        blocks[blocks.length - 1] = { ...(blocks.at(-1) as typeof block), sealed: block.sealed };
       }
     }
   }

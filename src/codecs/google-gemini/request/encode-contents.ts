@@ -12,6 +12,7 @@ import {
   noteOnce,
   type PartContext,
   resultParts,
+  signatureFor,
   verbatim,
 } from './encode-parts.ts';
 
@@ -67,8 +68,18 @@ export function encodeContents(
 /** May all turns go out as they came? Not if a part carries an envelope or another provider's seal. */
 const isVerbatim = (turns: readonly Turn[], context: PartContext): boolean =>
   turns.every(({ blocks }) =>
-    blocks.every((block) => block.wire === undefined || verbatim(block, context) !== undefined),
+    blocks.every((block) =>
+      block.wire === undefined
+        ? isReadable(block, context)
+        : verbatim(block, context) !== undefined,
+    ),
   );
+
+/** Of a block that was joined from several parts: does the target read its seal, if it has one? */
+const isReadable = (block: Block, context: PartContext): boolean =>
+  block.type !== 'reasoning' ||
+  block.sealed === undefined ||
+  signatureFor(block.sealed, context) !== undefined;
 
 function encodeSystem(
   blocks: readonly Block[],

@@ -214,7 +214,11 @@ function thoughtParts(block: ReasoningBlock, context: PartContext): readonly Jso
   return [{ text: block.text, thought: true, thoughtSignature: signature }];
 }
 
-function signatureFor(sealed: Sealed | undefined, { target }: PartContext): string | undefined {
+/** The signature that the target reads; undefined if there is none, or another maker's. */
+export function signatureFor(
+  sealed: Sealed | undefined,
+  { target }: Pick<PartContext, 'target'>,
+): string | undefined {
   if (sealed === undefined || sealed.protocol !== PROTOCOL || sealed.value === '') return undefined;
   const same = sealed.provider === undefined || sealed.provider === target.provider;
   return same ? sealed.value : undefined;

@@ -63,7 +63,8 @@ export function encodePart(
         const { annotations: _, ...rest } = residue;
         return [{ ...rest, text: block.text }];
       }
-      return [{ type, text: block.text }];
+      // Clients of Gemini end their answers with empty parts, which several vendors refuse.
+      return block.text === '' && role === 'assistant' ? [] : [{ type, text: block.text }];
     }
     case 'refusal':
       return role === 'assistant'
