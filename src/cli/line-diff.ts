@@ -1,7 +1,7 @@
 import { runAtOnce } from '../lib/loop/steps.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { diffText, inOrder, pairEqual } from '../lib/text/text-diff.ts';
-import { cutWith } from './terminal.ts';
+import { cutWith, type Terminal } from './terminal.ts';
 
 export interface DiffLine {
   readonly sign: ' ' | '+' | '-';
@@ -34,6 +34,16 @@ export function lineDiff(before: string, after: string, context = 2): DiffLine[]
     last = i;
   });
   return out;
+}
+
+/** Prints them, indented. @returns how many there are */
+export function printLineDiff(out: Terminal, before: string, after: string): number {
+  const lines = lineDiff(before, after);
+  for (const { sign, text } of lines) {
+    const line = `  ${sign} ${text}`.trimEnd();
+    out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
+  }
+  return lines.length;
 }
 
 interface WordLine {

@@ -1,6 +1,5 @@
 /** Moves what budgets have counted between the file of a machine and the database of all replicas, each unit once. */
 
-import { randomBase36 } from '../lib/text/ids.ts';
 import {
   type MoveSource,
   type MoveTarget,
@@ -8,7 +7,7 @@ import {
   type StateMove,
   type TargetState,
 } from '../state/move/paged-move.ts';
-import { type MoveOptions, openSides, pagesOf, type Side } from '../state/move/sides.ts';
+import { type MoveOptions, namedFile, openSides, pagesOf, type Side } from '../state/move/sides.ts';
 import {
   placeholders,
   rowPlaceholders,
@@ -42,13 +41,16 @@ const FORMS = {
   },
 } as const;
 
-// In a file beside its schema and its versions: only moves know them. A file that begins anew is another origin.
-const MARKS = [
-  `CREATE TABLE IF NOT EXISTS hopgate.moved_windows (
+// In a file beside its schema and its versions: only moves know them.
+const nameFile = namedFile(
+  [
+    `CREATE TABLE IF NOT EXISTS hopgate.moved_windows (
     database TEXT NOT NULL, law TEXT NOT NULL, start INTEGER NOT NULL, used INTEGER NOT NULL, keep_until INTEGER NOT NULL,
     PRIMARY KEY (database, law, start)) WITHOUT ROWID`,
-  'CREATE TABLE IF NOT EXISTS hopgate.origin (id TEXT PRIMARY KEY) WITHOUT ROWID',
-];
+    'CREATE TABLE IF NOT EXISTS hopgate.origin (id TEXT PRIMARY KEY) WITHOUT ROWID',
+  ],
+  'INSERT INTO hopgate.origin SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM hopgate.origin)',
+);
 
 /**
  * Each unit is counted first on one side. Each side notes how many units of a window it has from the other, in the
@@ -60,7 +62,7 @@ export const budgetsMove = (options: MoveOptions): StateMove =>
   pagedMove<Counted>({ name: 'budgets', item: 'count', engine: 'database' }, async (writes) => {
     const sides = await openSides(LIMITS_SCHEMA, options, {
       writes: writes ? 'both' : undefined,
-      prepare: mark,
+      prepare: nameFile,
     });
     try {
       const here = sides.file && (await Counts.of(sides.file));
@@ -83,18 +85,6 @@ export const budgetsMove = (options: MoveOptions): StateMove =>
 
 const IN_USE =
   'what gateways have reserved or drawn ahead counts as used until they end: run the command again then. Rates and slots are not copied: they are over within a minute.';
-
-/** The file has a name among all machines. */
-const mark = async (side: SqlDatabase) => {
-  if (side.form === 'database') return;
-  await side.transaction(async (inside) => {
-    for (const sql of MARKS) await inside.query(sql);
-    await inside.query(
-      'INSERT INTO hopgate.origin SELECT $1 WHERE NOT EXISTS (SELECT 1 FROM hopgate.origin)',
-      [randomBase36(20)],
-    );
-  });
-};
 
 const keyOf = ({ law, start, mark = 0 }: Pick<Counted, 'law' | 'start' | 'mark'>) =>
   `${start} ${mark} ${law}`;

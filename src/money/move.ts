@@ -1,6 +1,7 @@
 /** Moves what was spent between the file of a machine and the database of all replicas: rows, and totals that have no rows. */
 
 import { existsSync } from 'node:fs';
+import { batchesOf } from '../lib/loop/batches.ts';
 import { Keeper } from '../state/journal/keeper.ts';
 import {
   type MoveComparison,
@@ -139,12 +140,12 @@ async function copiedThere(both: SpendSides, onProgress: MoveProgress): Promise<
   // Once for a file: later its totals also count moved rows that were deleted here.
   const totals = isFirst ? await file.totals(since) : [];
   const sessions = isFirst ? await file.sessions(since) : [];
-  for (const batch of pages(totals)) {
+  for (const batch of batchesOf(totals, PAGE)) {
     await store.writing(async (inside) =>
       store.addTotals(inside, await noted(store, inside, 'spend_moved_totals', origin, batch), []),
     );
   }
-  for (const batch of pages(sessions)) {
+  for (const batch of batchesOf(sessions, PAGE)) {
     await store.writing(async (inside) => {
       const news = await noted(store, inside, 'spend_moved_sessions', origin, batch);
       await store.addTotals(inside, [], news.map(withoutRows));
@@ -193,10 +194,6 @@ async function noted<Group extends HourTotals | SessionTotals>(
   );
   const news = new Set(found.map((row) => key.map((name) => row[name]).join('\n')));
   return groups.filter((_, at) => news.has(rows[at]!.slice(0, key.length).join('\n')));
-}
-
-function* pages<T>(all: readonly T[]): Iterable<readonly T[]> {
-  for (let at = 0; at < all.length; at += PAGE) yield all.slice(at, at + PAGE);
 }
 
 /** The file has none of the rows that these totals count. */

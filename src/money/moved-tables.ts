@@ -1,7 +1,6 @@
 /** The tables of spend as moves read them: rows, totals whose rows are deleted, and the progress of moves. */
 
-import { randomBase36 } from '../lib/text/ids.ts';
-import { pagesOf, type Side } from '../state/move/sides.ts';
+import { namedFile, pagesOf, type Side } from '../state/move/sides.ts';
 import { placeholders, type SqlDatabase, type SqlStatements } from '../state/sql/sql.ts';
 import {
   columnsWith,
@@ -120,16 +119,10 @@ const OPEN_ROWS = `SELECT spend FROM running WHERE spend IS NOT NULL AND writer 
 const NOT_UNSENT = 'NOT EXISTS (SELECT 1 FROM unsent u WHERE u.writer = s.writer AND u.n = s.n)';
 
 /** Gives the file a name, if it has none. */
-export async function nameFile(side: SqlDatabase): Promise<void> {
-  if (side.form === 'database') return;
-  await side.transaction(async (inside) => {
-    for (const sql of NOTES) await inside.query(sql);
-    await inside.query(
-      'INSERT INTO spool SELECT $1, NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM spool)',
-      [randomBase36(20)],
-    );
-  });
-}
+export const nameFile = namedFile(
+  NOTES,
+  'INSERT INTO spool SELECT $1, NULL, 0 WHERE NOT EXISTS (SELECT 1 FROM spool)',
+);
 
 /** The file of a machine. */
 export class SpendFile {

@@ -17,6 +17,7 @@ import {
 } from '../command.ts';
 import { plural, wrap } from '../terminal.ts';
 import { readNamed } from '../whole-file.ts';
+import { knownProfile } from './repair.ts';
 
 export const SHORT_NAMES: Readonly<Record<string, ProtocolName>> = {
   messages: 'anthropic-messages',
@@ -114,16 +115,11 @@ function lintBody(
   if (body === undefined) throw new UsageError('This is not JSON. Pass --stream for a stream.');
   const protocol = as ?? protocolOf(body);
   const found = [...lint.linters[protocol].request(body)];
-  const vendor = text('vendor');
+  const vendor = knownProfile(text('vendor'));
   if (vendor !== undefined) {
-    const facts = Object.hasOwn(PROFILES, vendor) ? PROFILES[vendor] : undefined;
-    if (facts === undefined) {
-      const names = Object.keys(PROFILES).join(', ');
-      throw new UsageError(`There is no profile "${vendor}". There are: ${names}.`);
-    }
     const own = isObject(body) && typeof body.model === 'string' ? body.model : '';
     const model = text('model') ?? own;
-    const profile = profileFor(facts, model);
+    const profile = profileFor(PROFILES[vendor]!, model);
     found.push(...lint.vendor(body, { provider: vendor, model, protocol, profile }));
   }
   return { protocol, found };

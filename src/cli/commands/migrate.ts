@@ -5,7 +5,7 @@ import { findConfigFile, type LoadResult, parseConfig } from '../../config/load.
 import { redactText } from '../../lib/text/redact.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import type { CommandSpec, Invocation } from '../command.ts';
-import { lineDiff } from '../line-diff.ts';
+import { printLineDiff } from '../line-diff.ts';
 import { reportProblems } from '../load-config.ts';
 import { readText, writeWhole } from '../whole-file.ts';
 
@@ -118,8 +118,5 @@ function show({ out }: Invocation, before: string, after: string): void {
   const secrets = secretsIn(readYaml(before).value);
   const mask = (text: string) =>
     redactText(secrets.reduce((shown, secret) => shown.replaceAll(secret, '***'), text)).text;
-  for (const { sign, text } of lineDiff(mask(before), mask(after))) {
-    const line = `  ${sign} ${text}`.trimEnd();
-    out.line(sign === ' ' ? line : out.paint(sign === '+' ? 'green' : 'red', line));
-  }
+  printLineDiff(out, mask(before), mask(after));
 }

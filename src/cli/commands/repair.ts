@@ -66,7 +66,8 @@ async function runRepair({ text, io, services }: Invocation): Promise<number> {
   return 0;
 }
 
-function knownProfile(profile: string | undefined): string | undefined {
+/** @throws UsageError for one that is not there */
+export function knownProfile(profile: string | undefined): string | undefined {
   if (profile === undefined || Object.hasOwn(PROFILES, profile)) return profile;
   const names = Object.keys(PROFILES).join(', ');
   throw new UsageError(`There is no profile "${profile}". There are: ${names}.`);

@@ -22,6 +22,7 @@ import { FlatHeaders } from '../../lib/http/headers.ts';
 import { nativeHeaders } from '../../lib/http/native-headers.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import { memberOf } from '../../lib/json/json-members.ts';
+import { batchesOf } from '../../lib/loop/batches.ts';
 import { type RoutedTarget, targetOf, targetsForNamed } from '../../routing/index.ts';
 import { secretsOf } from '../../upstream/secrets.ts';
 import { attempt } from '../attempt.ts';
@@ -322,8 +323,7 @@ class Run {
     const found = await objects.page(owner, kind, this.#api, page);
     const shown: JsonObject[] = [];
     const kept = found.slice(0, page.limit);
-    for (let at = 0; at < kept.length; at += ASKED_AT_ONCE) {
-      const some = kept.slice(at, at + ASKED_AT_ONCE);
+    for (const some of batchesOf(kept, ASKED_AT_ONCE)) {
       shown.push(...(await Promise.all(some.map((one) => this.#now(one)))));
     }
     const list = listPage(shown, found.length > page.limit, page, this.#api, search);

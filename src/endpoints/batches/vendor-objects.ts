@@ -2,6 +2,7 @@
 
 import type { Spent } from '../../conversation/account/payer.ts';
 import { isObject, type JsonObject, tryParse } from '../../lib/json/json.ts';
+import { batchesOf } from '../../lib/loop/batches.ts';
 import type { ListedRow, MovedTable } from '../../state/move/table-move.ts';
 import {
   placeholders,
@@ -171,8 +172,8 @@ export class VendorObjects {
   /** Ids that another owner has, and this one has not. */
   async foreign(owner: string, ids: readonly string[]): Promise<readonly string[]> {
     const foreign: string[] = [];
-    for (let at = 0; at < ids.length && foreign.length === 0; at += IDS_AT_ONCE) {
-      const some = ids.slice(at, at + IDS_AT_ONCE);
+    for (const some of batchesOf(ids, IDS_AT_ONCE)) {
+      if (foreign.length > 0) break;
       const rows = await this.database.query<{ id: string; is_own: number }>(
         `SELECT id, max(CASE WHEN owner = $1 THEN 1 ELSE 0 END) AS is_own FROM hopgate.vendor_objects
          WHERE id IN (${placeholders(some.length, 2)}) GROUP BY id`,

@@ -1,5 +1,6 @@
 /** A bounded queue of captured events, written in batches in the background and retried after failures. */
 
+import { batchesOf } from '../../lib/loop/batches.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 
 export interface CaptureQueueOptions<T> {
@@ -109,12 +110,9 @@ export class CaptureQueue<T> {
   }
 
   #first(): readonly T[] {
-    let count = 0;
-    for (let size = 0; count < Math.min(this.#limits.batch, this.waiting); count++) {
-      size += this.options.sizeOf(this.#waiting[count]!);
-      if (size > this.#limits.batchBytes && count > 0) break;
-    }
-    return this.#waiting.slice(0, count);
+    const { batch, batchBytes } = this.#limits;
+    const [first = []] = batchesOf(this.#waiting, batch, batchBytes, this.options.sizeOf);
+    return first;
   }
 
   #step(): void {

@@ -1,7 +1,7 @@
 /** Responses that are not in the database yet: in memory, within bounds, and in a file while the database is away. */
 
 import { existsSync, rmSync } from 'node:fs';
-import { batchesOf } from '../../state/move/paged-move.ts';
+import { batchesOf } from '../../lib/loop/batches.ts';
 import { openSource, openSqlite } from '../../state/sql/sqlite.ts';
 import { ResponseTables } from './response-tables.ts';
 import { RESPONSES } from './schema.ts';
@@ -54,14 +54,13 @@ export class ResponseQueue {
 
   /** The oldest ones, as rows. */
   batch(): readonly QueuedResponse[] {
-    const batch: QueuedResponse[] = [];
-    let bytes = 0;
-    for (const queued of this.#rows.values()) {
-      if (batch.length === BATCH || bytes >= BATCH_BYTES) break;
-      bytes += queued.row.bytes;
-      batch.push(queued);
-    }
-    return batch;
+    const [oldest = []] = batchesOf(
+      this.#rows.values(),
+      BATCH,
+      BATCH_BYTES,
+      ({ row }) => row.bytes,
+    );
+    return oldest;
   }
 
   /** Those that are written, unless they were replaced meanwhile. */
@@ -155,7 +154,12 @@ export class WaitingResponses {
     const { oldPath = '' } = this.options;
     if (existsSync(oldPath)) await this.use((file) => takeOldSpool(oldPath, file));
     const rows = await this.use(async (file) => {
-      const [oldest = []] = batchesOf(await file.oldest(BATCH), BATCH, BATCH_BYTES);
+      const [oldest = []] = batchesOf(
+        await file.oldest(BATCH),
+        BATCH,
+        BATCH_BYTES,
+        (one) => one.bytes,
+      );
       return file.rows(oldest);
     });
     return rows ?? [];

@@ -1,5 +1,6 @@
 /** Stored responses in their tables: written in batches, read with their chain in one trip, removed by conversation and share. */
 
+import { batchesOf } from '../../lib/loop/batches.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../lib/loop/steps.ts';
 import {
@@ -76,10 +77,6 @@ const rowFrom = ({ itemIds, response, ...rest }: ReadRow): ResponseRow => ({
 function padded<T>(list: readonly T[], none: T): readonly T[] {
   const size = 8 ** Math.ceil(Math.log2(Math.max(1, list.length)) / 3);
   return [...list, ...Array.from({ length: size - list.length }, () => list.at(-1) ?? none)];
-}
-
-function* chunksOf<T>(list: readonly T[], size: number): Generator<readonly T[]> {
-  for (let from = 0; from < list.length; from += size) yield list.slice(from, from + size);
 }
 
 export class ResponseTables {
@@ -211,7 +208,7 @@ export class ResponseTables {
     const { time, list } = this.#forms;
     // In one order, so that two who write the same do not wait for each other.
     const threads = [...used].sort(([a], [b]) => (a < b ? -1 : 1));
-    for (const chunk of chunksOf(threads, this.#together)) {
+    for (const chunk of batchesOf(threads, this.#together)) {
       const values = chunk.map((_, i) => `($${2 * i + 1}, ${time(`$${2 * i + 2}`)})`);
       await inside.query(
         `INSERT INTO hopgate.response_threads AS t (id, used) VALUES ${values.join(', ')}
@@ -235,7 +232,7 @@ export class ResponseTables {
              space = excluded.space, keeper = excluded.keeper, bytes = excluded.bytes,
              item_ids = excluded.item_ids, items = excluded.items, response = excluded.response`;
     const written: RowKey[] = [];
-    for (const chunk of chunksOf(rows, this.#together)) {
+    for (const chunk of batchesOf(rows, this.#together)) {
       const keys = await inside.query<RowKey>(
         `INSERT INTO hopgate.responses (${COLUMNS}) VALUES ${chunk.map(tuple).join(', ')}
            ON CONFLICT (owner, id) DO ${then} RETURNING owner, id`,
@@ -255,7 +252,7 @@ export class ResponseTables {
       for (const item of idsOf(row)) items.set(`${owner}\n${item}`, [owner, item, id]);
     }
     const sorted = [...items].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, item]) => item);
-    for (const chunk of chunksOf(sorted, this.#together)) {
+    for (const chunk of batchesOf(sorted, this.#together)) {
       await inside.query(
         `INSERT INTO hopgate.response_items (owner, item, response) VALUES ${rowPlaceholders(chunk.length, 3)}
            ON CONFLICT (owner, item) DO ${conflict === 'keep' ? 'NOTHING' : 'UPDATE SET response = excluded.response'}`,
@@ -272,7 +269,7 @@ export class ResponseTables {
    */
   async read(named: Named, owner: string): Promise<ReadRows> {
     const rows = new Map<string, ResponseRow>();
-    const [items = [], ...more] = [...chunksOf(named.items, MAX_KEYS)];
+    const [items = [], ...more] = [...batchesOf(named.items, MAX_KEYS)];
     for (const chunk of more) {
       const page = await this.#page({ responses: [], chains: false, items: chunk }, owner, true);
       for (const row of page) rows.set(row.id, row);
@@ -444,7 +441,7 @@ export class ResponseTables {
           );
           rows.push(...beyondLimits(all, limits));
         }
-        for (const chunk of chunksOf(rows, MAX_KEYS)) await removeRows(inside, chunk);
+        for (const chunk of batchesOf(rows, MAX_KEYS)) await removeRows(inside, chunk);
         const before = (ms: number) => `${now} - ${ms}`;
         await inside.query(
           `DELETE FROM hopgate.response_threads WHERE ${ms('used')} < ${before(NEW_MS)}
@@ -499,7 +496,7 @@ async function threadsOf(
 ): Promise<ReadonlyMap<string, string>> {
   const found = new Map<string, string>();
   const keys = rows.flatMap(({ owner, previous: id }) => (id === null ? [] : [{ owner, id }]));
-  for (const chunk of chunksOf(keys, MAX_KEYS)) {
+  for (const chunk of batchesOf(keys, MAX_KEYS)) {
     const all = padded(chunk, NO_KEY);
     const rows = await inside.query<RowKey & { readonly thread: string }>(
       `SELECT owner, id, thread FROM hopgate.responses

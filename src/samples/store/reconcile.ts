@@ -3,6 +3,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { EntryName } from '../../conversation/models/endpoint-names.ts';
+import { batchesOf } from '../../lib/loop/batches.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 import type { SampleMeta, SampleRow } from '../sample.ts';
 import type { SampleIndex } from './index-store.ts';
@@ -49,8 +50,8 @@ export function* reconcile(
     const files = yield* group(names, join(root, entry));
     const gone = yield* compare(index, entry, files);
     // Samples may have been recorded or removed meanwhile: the disk decides.
-    for (let at = 0; at < gone.length; at += FEW) {
-      const lost = gone.slice(at, at + FEW).filter((id) => !existsSync(metaPath(root, entry, id)));
+    for (const some of batchesOf(gone, FEW)) {
+      const lost = some.filter((id) => !existsSync(metaPath(root, entry, id)));
       index.remove(lost);
       changed += lost.length;
       yield;

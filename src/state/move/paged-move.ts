@@ -167,23 +167,3 @@ export const leftOut = (
 
 export const sealedElsewhere = (count: number): string =>
   `${count} cannot be opened: is the secret that sealed them in engines.seal?`;
-
-/** Lists of at most so many items and so many bytes together; a larger item is a list of its own. */
-export function* batchesOf<Item extends { readonly bytes: number }>(
-  items: readonly Item[],
-  mostItems: number,
-  mostBytes: number,
-): Generator<readonly Item[]> {
-  let batch: Item[] = [];
-  let bytes = 0;
-  for (const item of items) {
-    if (batch.length === mostItems || (batch.length > 0 && bytes + item.bytes > mostBytes)) {
-      yield batch;
-      batch = [];
-      bytes = 0;
-    }
-    batch.push(item);
-    bytes += item.bytes;
-  }
-  if (batch.length > 0) yield batch;
-}

@@ -1,6 +1,7 @@
 /** The tables of a room on both sides of a move: the file of a machine, and the database of all replicas. */
 
 import { existsSync } from 'node:fs';
+import { randomBase36 } from '../../lib/text/ids.ts';
 import type { Sql } from '../engines/engine.ts';
 import { openPostgres } from '../sql/postgres.ts';
 import {
@@ -82,6 +83,20 @@ export async function openSides(
     throw thrown;
   }
 }
+
+/**
+ * Makes tables that moves alone use in a file, which gets a name among all machines. A file that begins anew is another.
+ * @param name the statement that writes the name, `$1`, where there is none
+ */
+export const namedFile =
+  (tables: readonly string[], name: string) =>
+  async (side: SqlDatabase): Promise<void> => {
+    if (side.form === 'database') return;
+    await side.transaction(async (inside) => {
+      for (const sql of tables) await inside.query(sql);
+      await inside.query(name, [randomBase36(20)]);
+    });
+  };
 
 const asItIs = (database: Sql, schema: SqlSchema) => openPostgres(database, schema, async () => {});
 

@@ -6,6 +6,7 @@
  */
 
 import { hostname } from 'node:os';
+import { batchesOf } from '../../lib/loop/batches.ts';
 import type { Sql } from '../engines/engine.ts';
 import { ERASURES_LOCK, erasureTables, nameHash } from '../erasures.ts';
 import { prepared } from '../sql/migrations.ts';
@@ -20,7 +21,6 @@ import {
 import type { SqliteOptions } from '../sql/sqlite.ts';
 import { AS_IT_IS, type TextSeal } from '../text-seal.ts';
 import {
-  batchesOf,
   leftOut,
   type MovePass,
   type MoveSource,
@@ -117,7 +117,8 @@ async function passOver<Item extends { readonly bytes: number }, S extends Noted
     target,
     async write(missing) {
       let written = 0;
-      for (const batch of batchesOf(missing, room.batch.items, room.batch.bytes)) {
+      const { items, bytes } = room.batch;
+      for (const batch of batchesOf(missing, items, bytes, (one) => one.bytes)) {
         written += await target!.take(batch, source!, origin);
       }
       return written;

@@ -2,7 +2,7 @@ import { PROTOCOL_NAMES } from '../../../conversation/protocol-names.ts';
 import { redactText } from '../../../lib/text/redact.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
 import { type CommandSpec, type Invocation, YES } from '../../command.ts';
-import { lineDiff } from '../../line-diff.ts';
+import { printLineDiff } from '../../line-diff.ts';
 import { loadToLook } from '../../load-config.ts';
 import { Cancelled, openQuestions } from '../../questions.ts';
 import { readBytes, readText, writeWhole } from '../../whole-file.ts';
@@ -273,15 +273,10 @@ function reverted(job: SetupJob, out: Invocation['out']): string {
 const isEmpty = (text: string) => /^\s*(\{\s*\}\s*)?$/.test(text);
 
 function show({ out }: Invocation, { file, current = '' }: SetupJob, text: string): void {
-  const lines = lineDiff(shownLines(file, current), shownLines(file, text));
   out.line(out.paint('bold', file) + (current === '' ? ' (new)' : ''));
-  for (const { sign, text: line } of lines) {
-    const shown = `  ${sign} ${line}`.trimEnd();
-    out.line(
-      sign === '+' ? out.paint('green', shown) : sign === '-' ? out.paint('red', shown) : shown,
-    );
+  if (printLineDiff(out, shownLines(file, current), shownLines(file, text)) === 0) {
+    out.line('    (nothing that may be shown)');
   }
-  if (lines.length === 0) out.line('    (nothing that may be shown)');
 }
 
 async function confirmWrite({ flag, io, err }: Invocation, question: string): Promise<boolean> {

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent } from '../../../conversation/memory.ts';
+import { batchesOf } from '../../../lib/loop/batches.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { nameHash } from '../../../state/erasures.ts';
@@ -243,19 +244,11 @@ export class MemoryStore {
   async saveDigests(
     digests: readonly (readonly [row: number, digest: Uint8Array])[],
   ): Promise<void> {
-    for (let from = 0; from < digests.length; from += DIGESTS) {
+    const sql = 'UPDATE hopgate.memory_events SET digest = $2 WHERE seq = $1 AND digest IS NULL';
+    for (const some of batchesOf(digests, DIGESTS)) {
       await othersTurn();
       await this.db.transaction((inside) =>
-        Promise.all(
-          digests
-            .slice(from, from + DIGESTS)
-            .map(([row, digest]) =>
-              inside.query(
-                'UPDATE hopgate.memory_events SET digest = $2 WHERE seq = $1 AND digest IS NULL',
-                [row, digest],
-              ),
-            ),
-        ),
+        Promise.all(some.map(([row, digest]) => inside.query(sql, [row, digest]))),
       );
     }
   }

@@ -3,6 +3,7 @@
 import { GatewayError } from '../../../conversation/errors.ts';
 import type { MemoryEvent, RecalledEvent, RecallQuery } from '../../../conversation/memory.ts';
 import { within } from '../../../lib/loop/abort.ts';
+import { batchesOf } from '../../../lib/loop/batches.ts';
 import { preciseNow } from '../../../lib/loop/precise-time.ts';
 import { othersTurn } from '../../../lib/loop/steps.ts';
 import { messageOf } from '../../../lib/text/thrown.ts';
@@ -371,7 +372,8 @@ export async function inSteps(
 ): Promise<Added> {
   const added: (readonly [MemoryEvent, boolean])[] = [];
   try {
-    for (const step of stepsOf(events)) {
+    const sizeOf = (one: CheckedEvent) => EVENT_CHARACTERS + indexedText(one).length;
+    for (const step of batchesOf(events, events.length, STEP_CHARACTERS, sizeOf)) {
       if (added.length > 0) await othersTurn();
       added.push(...(await add(step)));
     }
@@ -380,21 +382,4 @@ export async function inSteps(
     throw thrown;
   }
   return added;
-}
-
-/** Lists of at most {@link STEP_CHARACTERS}, in order; a longer event is a list of its own. */
-function* stepsOf(all: readonly CheckedEvent[]): Generator<readonly CheckedEvent[]> {
-  let step: CheckedEvent[] = [];
-  let size = 0;
-  for (const one of all) {
-    const characters = EVENT_CHARACTERS + indexedText(one).length;
-    size += characters;
-    if (size > STEP_CHARACTERS && step.length > 0) {
-      yield step;
-      step = [];
-      size = characters;
-    }
-    step.push(one);
-  }
-  if (step.length > 0) yield step;
 }
