@@ -16,6 +16,7 @@ import { digestReply, digestStream } from '../../src/codecs/openai-responses/rep
 import { decodeUsage as responsesUsage } from '../../src/codecs/openai-responses/reply/usage.ts';
 import { cataloguePrice } from '../../src/config/models/model-facts.ts';
 import { modelPrice } from '../../src/config/sections/prices.ts';
+import type { JsonObject } from '../../src/lib/json/json.ts';
 import { PriceBook } from '../../src/money/price.ts';
 import { startInProcess } from '../support/in-process.ts';
 import { until } from '../support/until.ts';
@@ -369,9 +370,70 @@ test.each<[string, object, object]>([
     { prompt_tokens: 100, completion_tokens: 10, total_tokens: 10 },
     { input: 100, output: 10 },
   ],
-])('tokens of a Chat answer are counted once each: %s', (_, usage, expected) => {
-  expect(chatUsage(usage)).toMatchObject(expected);
-  if (!('reasoning' in expected)) expect(chatUsage(usage)?.reasoning).toBeUndefined();
+  [
+    "writes for an hour in LiteLLM's details (BerriAI/litellm#20293)",
+    {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      prompt_tokens_details: {
+        cached_tokens: 40,
+        cache_creation_tokens: 20,
+        cache_creation_token_details: {
+          ephemeral_5m_input_tokens: 5,
+          ephemeral_1h_input_tokens: 15,
+        },
+      },
+    },
+    { input: 40, output: 10, cacheRead: 40, cacheWrite: 20, cacheWrite1h: 15 },
+  ],
+  [
+    "writes for an hour in Anthropic's details beside the counts",
+    {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      cache_creation_input_tokens: 20,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 20 },
+    },
+    { input: 80, output: 10, cacheWrite: 20, cacheWrite1h: 20 },
+  ],
+  [
+    "searches under Anthropic's name (OpenRouter, LiteLLM)",
+    {
+      prompt_tokens: 100,
+      completion_tokens: 10,
+      server_tool_use: { web_search_requests: 2 },
+    },
+    { input: 100, output: 10, hosted: { web_search_requests: 2 } },
+  ],
+])("tokens of an answer of OpenAI's APIs are counted once each: %s", (_, usage, expected) => {
+  const items = JSON.parse(
+    JSON.stringify(usage).replaceAll('"prompt_', '"input_').replaceAll('"completion_', '"output_'),
+  ) as JsonObject;
+  // Relays give the usage of Responses by the names of Chat, too.
+  const zeros = { ...usage, input_tokens: 0, output_tokens: 0 };
+  const forms = [
+    chatUsage(usage),
+    ...[items, usage, zeros].map((one) => responsesUsage(one as JsonObject)),
+  ];
+  for (const counted of forms) {
+    expect(counted).toMatchObject(expected);
+    if (!('reasoning' in expected)) expect(counted?.reasoning).toBeUndefined();
+  }
+});
+
+test.each<[string, object, object]>([
+  ['listed', { thoughtsTokenCount: 30 }, { output: 10, reasoning: 30 }],
+  ['in the total alone (Wei-Shaw/sub2api#554)', {}, { output: 10, reasoning: 30 }],
+  ['listed in part', { thoughtsTokenCount: 20 }, { output: 10, reasoning: 30 }],
+  ['not there', { totalTokenCount: 110 }, { output: 10, reasoning: undefined }],
+  [
+    'beside the prompt of a tool',
+    { toolUsePromptTokenCount: 7, totalTokenCount: 147 },
+    { input: 107, output: 10, reasoning: 30 },
+  ],
+])("Gemini's thoughts count, which are %s", (_, more, expected) => {
+  const usage = { promptTokenCount: 100, candidatesTokenCount: 10, totalTokenCount: 140, ...more };
+  expect(geminiUsage(usage)).toMatchObject(expected);
 });
 
 test('writes to the cache that a Messages answer reports by their time alone are counted', () => {

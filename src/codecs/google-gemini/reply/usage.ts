@@ -20,9 +20,12 @@ export function decodeUsage(value: unknown): Usage | undefined {
   if (prompt === undefined && candidates === undefined && total !== 0) return undefined;
   const tools = count('toolUsePromptTokenCount') ?? 0;
   const cached = count('cachedContentTokenCount');
-  const reasoning = count('thoughtsTokenCount');
-  const rest = total === undefined ? undefined : total - tools - (reasoning ?? 0);
+  const listed = count('thoughtsTokenCount');
+  const rest = total === undefined ? undefined : total - tools - (listed ?? 0);
   const { input, output, unknown } = bothCounts(prompt, candidates, rest);
+  // Relays that do not know the field leave thoughts in the total alone (Wei-Shaw/sub2api#554).
+  const beyond = (rest ?? 0) - input - output;
+  const reasoning = beyond > 0 ? (listed ?? 0) + beyond : listed;
   return {
     input: Math.max(0, input + tools - (cached ?? 0)),
     output,

@@ -1,10 +1,9 @@
 /** Token counts of a Responses answer, converted to and from the one usage model. */
 
+import { openaiCounts } from '../../../conversation/openai-usage.ts';
 import {
-  bothCounts,
   type ExtraRun,
   tokenCount,
-  toldCost,
   totalInput,
   totalOutput,
   type Usage,
@@ -13,26 +12,16 @@ import {
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { object, objects } from '../wire.ts';
 
-/** Usage of a response object. Its input tokens include cached ones, its output tokens include reasoning. */
+/** Usage of a response object. Relays give it by the names of Chat, some beside zeros by its own. */
 export function decodeUsage(value: Json | undefined): Usage | undefined {
   if (!isObject(value)) return undefined;
-  const input = tokenCount(value.input_tokens);
-  const output = tokenCount(value.output_tokens);
-  if (input === undefined && output === undefined) return undefined;
-  const inner = object(value.input_tokens_details) ?? {};
-  const cacheRead = tokenCount(inner.cached_tokens);
-  const cacheWrite = tokenCount(inner.cache_write_tokens);
-  const reasoning = tokenCount(object(value.output_tokens_details)?.reasoning_tokens);
-  const both = bothCounts(input, output, tokenCount(value.total_tokens));
-  return {
-    ...both,
-    input: Math.max(0, both.input - (cacheRead ?? 0) - (cacheWrite ?? 0)),
-    output: Math.max(0, both.output - (reasoning ?? 0)),
-    cacheRead,
-    cacheWrite,
-    reasoning,
-    nanoUsd: toldCost(value),
-  };
+  const count = (own: string, chats: string) =>
+    tokenCount(value[own]) || (tokenCount(value[chats]) ?? tokenCount(value[own]));
+  return openaiCounts(
+    value,
+    count('input_tokens', 'prompt_tokens'),
+    count('output_tokens', 'completion_tokens'),
+  );
 }
 
 /** The usage of a whole response object, with the tier that was served and the searches that were made. */
