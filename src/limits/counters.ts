@@ -108,6 +108,7 @@ interface Share {
 }
 
 export class AheadState implements LimitState {
+  isDropped = false;
   chunk: Chunk | undefined;
   /** Slots that this process has, used or not. */
   leased = 0;
@@ -120,8 +121,8 @@ export class AheadState implements LimitState {
   #refunds: Refund[] = [];
   /** Units of the refunds. */
   #refunding = 0;
-  /** As last heard. */
-  remaining: number;
+  /** Of all processes, as last heard. */
+  left: number;
   refusedAt = Number.NEGATIVE_INFINITY;
   refusedUnits = 0;
   refusedWait = 0;
@@ -136,7 +137,7 @@ export class AheadState implements LimitState {
     public limit: CountedLimit,
     private readonly counters: Counters,
   ) {
-    this.remaining = limit.amount;
+    this.left = limit.amount;
   }
 
   wait(units: number, now: number): number {
@@ -267,14 +268,19 @@ export class AheadState implements LimitState {
     return Math.max(this.#lastSpanUnits, this.#spanUnits);
   }
 
-  /** @param most other answers may have arrived since the request was refused */
-  usage(_now: number, _wall: number, most = Number.POSITIVE_INFINITY): LimitUsage {
+  remaining(): number {
     const { limit } = this;
     const own =
       limit.kind === 'slots'
         ? this.leased - this.used
         : (this.chunk?.left ?? 0) + this.#refunding - this.#debt;
-    const remaining = Math.max(0, Math.min(limit.amount, this.remaining + own, most));
+    return Math.max(0, Math.min(limit.amount, this.left + own));
+  }
+
+  /** @param most other answers may have arrived since the request was refused */
+  usage(_now: number, _wall: number, most = Number.POSITIVE_INFINITY): LimitUsage {
+    const { limit } = this;
+    const remaining = Math.max(0, Math.min(this.remaining(), most));
     const used = limit.amount - remaining;
     return limit.kind === 'slots'
       ? { limit, used, held: used, remaining, resetMs: undefined }
@@ -382,7 +388,7 @@ export class Counters implements Source {
     this.#processes = Math.max(1, answer.processes);
     takes.forEach(({ state, units, need }, i) => {
       const { granted, wait, offset, refunded, wraps, left } = answer.taken[i]!;
-      state.remaining = left;
+      state.left = left;
       if (need !== undefined) need.wait = wait;
       if (wait > 0) {
         state.refusedAt = now;
@@ -390,6 +396,7 @@ export class Counters implements Source {
         state.refusedWait = wait;
       }
       if (granted === 0) return;
+      if (need !== undefined) need.granted = true;
       if (state.limit.kind === 'slots') {
         state.leased += granted;
         if (need !== undefined) state.used += need.amount;
@@ -409,16 +416,16 @@ export class Counters implements Source {
 
   /** Takes more in the background before the units taken ahead are used up. */
   refill(state: AheadState, now: number): void {
-    const { chunk, ahead, remaining, calls, refusedAt } = state;
+    const { chunk, ahead, left, calls, refusedAt } = state;
     if (chunk === undefined || calls > 0) return;
-    const most = Math.min(ahead, Math.floor((remaining * 0.1) / this.#processes));
+    const most = Math.min(ahead, Math.floor((left * 0.1) / this.#processes));
     if (most < 2 || chunk.left > most / 2 || now - refusedAt < REFUSED_MS) return;
     void this.#take([{ state, units: 0, ahead: most }], BACKGROUND_MS).catch(() => {});
   }
 
   /** Slots are not used any more. */
   freed(state: AheadState): void {
-    const keep = Math.floor((state.remaining * 0.1) / this.#processes);
+    const keep = Math.floor((state.left * 0.1) / this.#processes);
     const spare = Math.max(0, state.leased - state.used - keep);
     state.give(spare);
     // A free slot goes back at once: another process may wait for it.
@@ -470,6 +477,7 @@ export class Counters implements Source {
     });
     if (needs.some(({ wait }) => wait > 0)) return;
     needs.forEach((need, i) => {
+      need.granted = true;
       need.hold = { share: shares[i], hold: shares[i]?.take(need.amount, now) };
     });
   }

@@ -11,18 +11,10 @@ import {
   limitNameOf,
   openingCharges,
   owedCharges,
-  tryCharges,
+  tryAmounts,
 } from './key-limits.ts';
 import { after } from './limit-state.ts';
-import type {
-  Admission,
-  Charge,
-  Limits,
-  LimitUsage,
-  Refusal,
-  Ticket,
-  TryAmounts,
-} from './limits.ts';
+import type { Admission, Limits, LimitUsage, Refusal, Ticket, TryAmounts } from './limits.ts';
 
 export interface GuardOptions {
   readonly limits: Limits;
@@ -102,11 +94,10 @@ function refuse(
 }
 
 export class LimitGuard {
-  /** The latest try, admitted or refused, and how many of its limits the exchange has, too. */
-  #latest: { readonly admission: Admission; readonly charged: number } | undefined;
+  /** The latest try was refused. */
+  #refusal: Refusal | undefined;
   /** A try was admitted. */
   #tried = false;
-  #givenBack = false;
 
   constructor(
     private readonly options: GuardOptions,
@@ -122,90 +113,75 @@ export class LimitGuard {
    * @throws GatewayError if a limit or a budget refuses it (also as a rejection)
    */
   reserve(expected: TryAmounts): LimitHold | undefined | Promise<LimitHold> {
-    const keyLimits = this.keyLimits;
-    if (keyLimits.tokens === undefined && keyLimits.budgets.length === 0) return undefined;
+    if (!this.needsUsage) return undefined;
+    const { options, keyLimits } = this;
     const { tokens, nanoUsd: likely = 0, owed = false, countedAt } = expected;
     const most = Math.max(likely, expected.mostNanoUsd ?? likely);
-    const charges = owed
-      ? owedCharges(keyLimits, countedAt)
-      : tryCharges(keyLimits, tokens, most, likely < most);
-    const admission = this.options.limits.admit(charges);
+    const admission = owed
+      ? options.limits.admit(owedCharges(keyLimits, countedAt))
+      : options.limits.admit(keyLimits.ofTry, tryAmounts(keyLimits, tokens, most), likely < most);
     return !(admission instanceof Promise) && admission.admitted
-      ? this.#admitted(admission, charges.length)
-      : this.#decideLater(admission, charges, expected);
+      ? this.#admitted(admission)
+      : this.#decideLater(admission, expected);
   }
 
   /** Another process was asked, or a limit refuses: then the likely cost may fit. */
   #decideLater(
     admission: Admission | Promise<Admission>,
-    charges: readonly Charge[],
     { tokens, nanoUsd: likely = 0, mostNanoUsd: most = likely, choices: asked = 1 }: TryAmounts,
   ): LimitHold | Promise<LimitHold> {
-    const { limits } = this.options;
-    const { partial } = this.keyLimits;
+    const { keyLimits } = this;
+    const { partial, ofLikelyTry } = keyLimits;
     const choices = Math.max(1, Math.ceil(asked));
-    const decide = (found: Admission) => this.#decide(found, charges.length);
+    const decide = (found: Admission) => this.#decide(found);
     return after(admission, (found) => {
       if (found.admitted || found.limit.kind !== 'window' || likely >= most) return decide(found);
       // Each answer may be as long as the request allows. Too many of them never run on a likely cost.
       if (partial.some(({ amount }) => choices > amount)) return decide(found);
-      const slots = partial.map((limit): Charge => ({ limit, amount: choices }));
-      const second = limits.admit([...tryCharges(this.keyLimits, tokens, likely), ...slots]);
-      return after(second, decide);
+      const amounts = [...tryAmounts(keyLimits, tokens, likely), ...partial.map(() => choices)];
+      return after(this.options.limits.admit(ofLikelyTry, amounts), decide);
     });
   }
 
-  #decide(found: Admission, charged: number): LimitHold {
-    if (found.admitted) return this.#admitted(found, charged);
-    if (found.limit.kind !== 'slots') this.#latest = { admission: found, charged };
+  #decide(found: Admission): LimitHold {
+    if (found.admitted) return this.#admitted(found);
+    if (found.limit.kind !== 'slots') this.#refusal = found;
     // Nothing was done for the exchange: it takes nothing from the rate of requests either.
-    if (!this.#tried) this.#giveBack();
+    if (!this.#tried) this.opening.abandon();
     throw refuse(this.options, this.principal, this.keyLimits, found);
   }
 
-  #admitted(admission: Ticket, charged: number): LimitHold {
+  #admitted(admission: Ticket): LimitHold {
     this.#tried = true;
-    this.#latest = { admission, charged };
+    this.#refusal = undefined;
     return new LimitHold(admission, this.keyLimits);
   }
 
   /** Tokens or money are limited: what a vendor reports counts. */
   get needsUsage(): boolean {
-    return this.keyLimits.tokens !== undefined || this.keyLimits.budgets.length > 0;
-  }
-
-  #giveBack(): void {
-    if (this.#givenBack) return;
-    this.#givenBack = true;
-    this.opening.abandon();
+    return this.keyLimits.ofTry.length > 0;
   }
 
   /** Less than a tenth of a budget that does not only warn is left. */
   get scarce(): boolean {
-    const budgets = this.keyLimits.budgets.filter(({ budget }) => budget.over.action !== 'warn');
+    const { budgets } = this.keyLimits;
     if (budgets.length === 0) return false;
-    const left = new Map(this.usages().map(({ limit, remaining }) => [limit.id, remaining]));
+    const usages = this.opening.usages().slice(-budgets.length);
     return budgets.some(
-      ({ limit }) => (left.get(limit.id) ?? limit.amount) < limit.amount * SCARCE_SHARE,
+      ({ budget, limit }, i) =>
+        budget.over.action !== 'warn' && usages[i]!.remaining < limit.amount * SCARCE_SHARE,
     );
   }
 
-  /** Usage of each limit, as of the latest admission. */
-  usages(): readonly LimitUsage[] {
-    if (this.#latest === undefined) return this.opening.usages();
-    // A try is charged for tokens and budgets, which are the last limits of the opening.
-    const { admission, charged } = this.#latest;
-    const usages = this.opening.usages(this.keyLimits.all.length - charged);
-    return usages.concat(admission.usages(charged));
-  }
-
+  /** Usage as of now; of what refused the latest try, as of then. */
   addHeaders(headers: FlatHeaders): void {
-    addLimitHeaders(headers, this.usages());
+    addLimitHeaders(headers, this.opening.told());
+    if (this.#refusal !== undefined) addLimitHeaders(headers, this.#refusal.usages());
   }
 
   /** The exchange is over: another one may take its place. Later calls do nothing. */
   end(): void {
-    this.opening.settle(this.keyLimits.used);
+    this.opening.settle();
   }
 }
 
@@ -218,9 +194,7 @@ class LimitHold {
 
   /** Once; later calls do nothing. What has no price costs nothing here. */
   settle({ tokens, nanoUsd = 0 }: TryAmounts): void {
-    const used = this.keyLimits.tokens === undefined ? [] : [tokens];
-    for (const _ of this.keyLimits.budgets) used.push(nanoUsd);
-    this.ticket.settle(used);
+    this.ticket.settle(tryAmounts(this.keyLimits, tokens, nanoUsd));
   }
 }
 

@@ -24,12 +24,17 @@ export interface KeyLimits {
   readonly all: readonly Limit[];
   /** {@link openingCharges} of an exchange that costs and keeps its route. */
   readonly opening: readonly Charge[];
-  /** Units of each of {@link all} that an exchange has used when it is over. */
-  readonly used: readonly number[];
+  /**
+   * Tokens and money of a try, whose {@link tryAmounts} it takes. A budget with a route does not refuse here: it decides
+   * before the exchange, since a request is not taken from one route to another on its way.
+   */
+  readonly ofTry: readonly Charge[];
+  /** The same for one that may cost more than is reserved. */
+  readonly ofLikelyTry: readonly Charge[];
 }
 
 /** Without what is computed of it. */
-type Charged = Omit<KeyLimits, 'opening' | 'used'>;
+type Charged = Pick<KeyLimits, 'requests' | 'tokens' | 'concurrent' | 'budgets'>;
 
 // A principal is replaced as a whole when keys change.
 const known = new WeakMap<Principal, KeyLimits>();
@@ -65,9 +70,26 @@ function computed({ id, limits, budgets }: Principal): KeyLimits {
       const id = `partial:${budget.id}`;
       return { kind: 'slots', id, unit: 'exchanges', amount: MAX_PARTIAL, name: budget.name };
     });
-  const charged: Charged = { requests, tokens, concurrent, budgets: money, partial, all };
-  const used = all.map((limit) => (limit === requests || limit === concurrent ? 1 : 0));
-  return { ...charged, opening: openingCharges(charged, false), used };
+  const charged: Charged = { requests, tokens, concurrent, budgets: money };
+  const ofTry: Charge[] = money.map(({ budget, limit }) => ({
+    limit,
+    amount: 0,
+    soft: isSoft(budget, true),
+  }));
+  if (tokens !== undefined) ofTry.unshift({ limit: tokens, amount: 0 });
+  const ofLikelyTry = [...ofTry, ...partial.map((limit) => ({ limit, amount: 1 }))];
+  return { ...charged, partial, all, opening: openingCharges(charged, false), ofTry, ofLikelyTry };
+}
+
+/** Of {@link KeyLimits.ofTry}: what it reserves, or has used. */
+export function tryAmounts(
+  { tokens: limit, budgets }: KeyLimits,
+  tokens: number,
+  nanoUsd: number,
+): number[] {
+  const amounts = limit === undefined ? [] : [tokens];
+  for (let i = 0; i < budgets.length; i++) amounts.push(nanoUsd);
+  return amounts;
 }
 
 /** The name of a limit in the configuration. */
@@ -106,39 +128,20 @@ const isSoft = ({ over }: Budget, rerouted: boolean): boolean =>
 
 /**
  * Before the exchange: one request, one exchange at a time, and whether any token and any money is left.
- * @param costs false: it costs nothing, so tokens and money count and never refuse
+ * @param costs false: it costs nothing, so tokens and money never refuse
  */
 export function openingCharges(
-  keyLimits: Charged,
+  { requests, concurrent, tokens, budgets }: Charged,
   rerouted: boolean,
   costs = true,
 ): readonly Charge[] {
   const charges: Charge[] = [];
-  if (keyLimits.requests !== undefined) charges.push({ limit: keyLimits.requests, amount: 1 });
-  if (keyLimits.concurrent !== undefined) charges.push({ limit: keyLimits.concurrent, amount: 1 });
-  if (keyLimits.tokens !== undefined)
-    charges.push({ limit: keyLimits.tokens, amount: 0, soft: !costs });
-  for (const { budget, limit } of keyLimits.budgets) {
-    charges.push({ limit, amount: 0, soft: !costs || isSoft(budget, rerouted) });
-  }
-  return charges;
-}
-
-/**
- * Before a try: its tokens and its money. A budget with a route does not refuse here: it decides before the
- * exchange, since a request is not taken from one route to another on its way.
- */
-export function tryCharges(
-  keyLimits: KeyLimits,
-  tokens: number,
-  nanoUsd: number,
-  tentative = false,
-): readonly Charge[] {
-  const charges: Charge[] = [];
-  if (keyLimits.tokens !== undefined) charges.push({ limit: keyLimits.tokens, amount: tokens });
-  for (const { budget, limit } of keyLimits.budgets) {
-    charges.push({ limit, amount: nanoUsd, soft: isSoft(budget, true), tentative });
-  }
+  if (requests !== undefined) charges.push({ limit: requests, amount: 1 });
+  if (concurrent !== undefined) charges.push({ limit: concurrent, amount: 1 });
+  const checks = { amount: 0, checks: true } as const;
+  if (tokens !== undefined) charges.push({ limit: tokens, ...checks, soft: !costs });
+  for (const { budget, limit } of budgets)
+    charges.push({ limit, ...checks, soft: !costs || isSoft(budget, rerouted) });
   return charges;
 }
 
@@ -146,9 +149,5 @@ export function tryCharges(
  * For a try that is owed already: it reserves nothing, and counts when it is settled.
  * @param countedAt when it was counted by estimate, in milliseconds since 1970
  */
-export function owedCharges(keyLimits: KeyLimits, countedAt?: number): readonly Charge[] {
-  const all = [keyLimits.tokens, ...keyLimits.budgets.map(({ limit }) => limit)];
-  return all.flatMap((limit) =>
-    limit === undefined ? [] : [{ limit, amount: 0, soft: true, countedAt }],
-  );
-}
+export const owedCharges = ({ ofTry }: KeyLimits, countedAt?: number): readonly Charge[] =>
+  ofTry.map(({ limit }) => ({ limit, amount: 0, soft: true, countedAt }));

@@ -34,6 +34,7 @@ const MAX_LEASES = 500;
 
 /** The state of a budget: one lease for each period, also when the clock is set back. */
 export class Window implements LimitState {
+  isDropped = false;
   #current: Lease | undefined;
   #other: Lease | undefined;
 
@@ -44,17 +45,15 @@ export class Window implements LimitState {
 
   at(wall: number): Lease {
     const { session } = this.leases;
-    const current = this.#current;
-    if (current?.isOf(session, wall) === true) {
-      current.limit = this.limit;
-      return current;
+    let lease = this.#current;
+    if (lease?.isOf(session, wall) !== true) {
+      const other = this.#other;
+      this.#other = lease;
+      lease = other?.isOf(session, wall) === true ? other : this.leases.leaseOf(this.limit, wall);
+      this.#current = lease;
     }
-    const other = this.#other;
-    this.#other = current;
-    this.#current =
-      other?.isOf(session, wall) === true ? other : this.leases.leaseOf(this.limit, wall);
-    this.#current.limit = this.limit;
-    return this.#current;
+    lease.limit = this.limit;
+    return lease;
   }
 
   wait(units: number, now: number, wall: number): number {
@@ -79,6 +78,10 @@ export class Window implements LimitState {
 
   isSamePeriod(lease: Lease, wall: number): boolean {
     return wall >= lease.start && wall < lease.end;
+  }
+
+  remaining(_now: number, wall: number): number {
+    return Math.max(0, this.at(wall).remaining);
   }
 
   usage(_now: number, wall: number): LimitUsage {
@@ -215,8 +218,8 @@ export class Leases implements Source, TickTask {
     // Near the limit, the other processes of this machine wait for what is free.
     const isWanted =
       !this.#isFar &&
-      lease.free > 2 * this.#target(lease) &&
-      this.#bank.hasOthers(lease.session.id);
+      this.#bank.hasOthers(lease.session.id) &&
+      lease.free > 2 * this.#target(lease);
     if (!this.#isHere) this.#flushSoon(isWanted ? 0 : FLUSH_MS);
     else if (isWanted || lease.free < 0 || used < 0) this.#tellAtTickEnd(lease);
   }
@@ -466,6 +469,7 @@ export class Leases implements Source, TickTask {
     }
     if (lacking.length > 0) return lacking;
     for (const need of needs) {
+      need.granted = true;
       need.hold = need.state.take(need.amount, now, wall, false);
     }
     return lacking;

@@ -17,8 +17,10 @@ export interface Need {
   readonly amount: number;
   /** Units that must be there: at least one. */
   readonly units: number;
-  /** Granted and held, where `wait` is 0. */
+  granted: boolean;
+  /** Where it is granted. */
   hold: Hold;
+  /** Where it is not: milliseconds, or 0 where another need of the request is refused. */
   wait: number;
 }
 

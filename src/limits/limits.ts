@@ -44,14 +44,14 @@ export interface SlotsLimit {
   readonly name?: string;
 }
 
-/** Units of the limit, a non-negative integer. 0 takes nothing, and is admitted where one unit would be. */
 export interface Charge {
   readonly limit: Limit;
+  /** Units of the limit, a non-negative integer. 0 takes nothing, and is admitted where one unit would be. */
   readonly amount: number;
+  /** It takes nothing and is not settled: it only refuses where one unit would be refused. */
+  readonly checks?: boolean;
   /** It counts and never refuses: a budget that only warns, or whose route the exchange takes already. */
   readonly soft?: boolean;
-  /** Where it does not fit, less is asked for: a refusal of it does not say that a budget is used up. */
-  readonly tentative?: boolean;
   /**
    * It settles what was counted at this time (milliseconds since 1970). If that was too much, it is settled with less than
    * 0, and a window whose period has not ended since gets the difference back.
@@ -72,6 +72,8 @@ export type Hold = object | undefined;
 /** `now` is monotonic, `wall` the time of day. */
 export interface LimitState {
   limit: Limit;
+  /** It has left the memory: another one counts from now on. */
+  isDropped: boolean;
   /** Milliseconds until so many units can be admitted, as far as it is known here; 0: now; Infinity: never; or -1: it must be asked for. */
   wait(units: number, now: number, wall: number): number;
   /** Takes them, whether they fit or not. */
@@ -79,6 +81,7 @@ export interface LimitState {
   settle(hold: Hold, used: number, now: number, reserved: number): void;
   /** Whether a count of this time belongs to the period of this hold. Left out: nothing comes back late. */
   isSamePeriod?(hold: Hold, wall: number): boolean;
+  remaining(now: number, wall: number): number;
   /** @param most the upper bound of what remains, where it is known */
   usage(now: number, wall: number, most?: number): LimitUsage;
   /** Nothing changes for anybody if it leaves the memory now. */
@@ -98,53 +101,72 @@ export class Ticket {
   readonly admitted = true;
   #isOver = false;
 
+  /** All lists are in the order of the charges. */
   constructor(
     private readonly clock: Clock,
     private readonly charges: readonly Charge[],
+    private readonly amounts: readonly number[],
     private readonly states: readonly LimitState[],
     private readonly holds: readonly Hold[],
   ) {}
 
-  /** @param used in the order of the charges; a value that is not a number counts as reserved */
-  settle(used: readonly number[]): void {
+  /** @param used in the order of the charges; left out: as reserved, as is a value that is not a number */
+  settle(used: readonly number[] = this.amounts): void {
     if (this.#isOver) return;
     this.#isOver = true;
     const now = this.clock.monotonic();
     for (let i = 0; i < this.states.length; i++) {
-      const { amount, countedAt } = this.charges[i]!;
-      const state = this.states[i]!;
+      const { checks, countedAt } = this.charges[i]!;
       const hold = this.holds[i];
+      if (checks === true && hold === undefined) continue;
+      const state = this.states[i]!;
+      const amount = this.amounts[i]!;
+      const units = used[i]!;
       const comesBack =
-        used[i]! < 0 && countedAt !== undefined && state.isSamePeriod?.(hold, countedAt) === true;
-      const units = comesBack ? -wholeUnits(-used[i]!, 0) : wholeUnits(used[i], amount);
-      state.settle(hold, units, now, amount);
+        units < 0 && countedAt !== undefined && state.isSamePeriod?.(hold, countedAt) === true;
+      state.settle(
+        hold,
+        comesBack ? -wholeUnits(-units, 0) : wholeUnits(units, amount),
+        now,
+        amount,
+      );
     }
   }
 
   /** Nothing was done: everything is given back. */
   abandon(): void {
-    this.settle(this.charges.map(() => 0));
+    this.settle(this.amounts.map(() => 0));
   }
 
-  /**
-   * Usage of each limit, in the order of the charges.
-   * @param count of the first so many charges alone; left out: of all
-   */
-  usages(count?: number): readonly LimitUsage[] {
-    return usagesOf(this.clock, this.states, count);
+  /** Usage of each limit, in the order of the charges. */
+  usages(): readonly LimitUsage[] {
+    return usagesOf(this.clock, this.states);
+  }
+
+  /** What an answer says of them: usage of each rate, and of the budget of which least is left. */
+  told(): readonly LimitUsage[] {
+    const wall = this.clock.wall();
+    const now = this.clock.monotonic();
+    const usages: LimitUsage[] = [];
+    let budget: LimitState | undefined;
+    let least = Number.POSITIVE_INFINITY;
+    for (const state of this.states) {
+      if (state.limit.kind === 'rate') usages.push(state.usage(now, wall));
+      else if (state.limit.kind === 'window') {
+        const remaining = state.remaining(now, wall);
+        if (remaining < least) budget = state;
+        least = Math.min(least, remaining);
+      }
+    }
+    if (budget !== undefined) usages.push(budget.usage(now, wall));
+    return usages;
   }
 }
 
-export function usagesOf(
-  clock: Clock,
-  states: readonly LimitState[],
-  count = states.length,
-): readonly LimitUsage[] {
+export function usagesOf(clock: Clock, states: readonly LimitState[]): readonly LimitUsage[] {
   const wall = clock.wall();
   const now = clock.monotonic();
-  const usages: LimitUsage[] = [];
-  for (let i = 0; i < count; i++) usages.push(states[i]!.usage(now, wall));
-  return usages;
+  return states.map((state) => state.usage(now, wall));
 }
 
 export interface Refusal {
@@ -159,7 +181,7 @@ export interface Refusal {
   /** Every limit that refuses, in the order of the charges. */
   readonly refusedBy: readonly Limit[];
   /** As {@link Ticket.usages}. */
-  usages(count?: number): readonly LimitUsage[];
+  usages(): readonly LimitUsage[];
 }
 
 export interface LimitUsage {
@@ -182,7 +204,16 @@ export type Admission = Ticket | Refusal;
  * must be asked; it is rejected with a GatewayError where that process does not answer.
  */
 export interface Limits {
-  admit(charges: readonly Charge[]): Admission | Promise<Admission>;
+  /**
+   * @param charges the same list each time finds its limits without a search
+   * @param amounts in place of those of the charges, in their order
+   * @param tentative where it does not fit, less is asked for: a refusal does not say that a budget is used up
+   */
+  admit(
+    charges: readonly Charge[],
+    amounts?: readonly number[],
+    tentative?: boolean,
+  ): Admission | Promise<Admission>;
   usage(limits: readonly Limit[]): readonly LimitUsage[] | Promise<readonly LimitUsage[]>;
 }
 

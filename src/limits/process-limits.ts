@@ -38,11 +38,23 @@ export interface ProcessLimitsOptions {
 
 const TURN_MS = 1000;
 const SWEPT_AT_ONCE = 2000;
-const OWN_STATE = Symbol('state');
+const RESOLVED = Symbol('resolved');
 
-/** A limit with the state that it had when it was used last. */
-interface Remembered {
-  [OWN_STATE]?: { readonly limits: ProcessLimits; readonly state: LimitState };
+/** What a list of charges came to when it was used last: a key has its own, longer than a search would stay in a cache. */
+interface Resolved {
+  readonly limits: ProcessLimits;
+  readonly states: readonly LimitState[];
+  readonly amounts: readonly number[];
+}
+
+/** An admission that has begun; all lists are in the order of the charges. */
+interface Admitting {
+  readonly charges: readonly Charge[];
+  readonly amounts: readonly number[];
+  readonly states: readonly LimitState[];
+  readonly tentative: boolean;
+  readonly now: number;
+  readonly wall: number;
 }
 
 export class ProcessLimits implements Limits {
@@ -70,80 +82,80 @@ export class ProcessLimits implements Limits {
     this.#counters = options.counter && new Counters({ ...options.counter, clock });
   }
 
-  admit(charges: readonly Charge[]): Admission | Promise<Admission> {
+  admit(
+    charges: readonly Charge[],
+    given?: readonly number[],
+    tentative = false,
+  ): Admission | Promise<Admission> {
     this.wake();
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
-    const states: LimitState[] = [];
-    const waits: number[] = [];
-    let isRefused = false;
-    let asks = false;
-    for (const { limit, amount, soft } of charges) {
-      const state = this.stateOf(limit, now);
-      const wait = soft === true ? 0 : state.wait(Math.max(1, amount), now, wall);
-      states.push(state);
-      waits.push(wait);
-      if (wait === ASK) asks = true;
-      else if (wait > 0) isRefused = true;
+    const { states, amounts: own } = this.#resolved(charges, now);
+    const amounts = given ?? own;
+    for (let i = 0; i < states.length; i++) {
+      if (charges[i]!.soft !== true && states[i]!.wait(Math.max(1, amounts[i]!), now, wall) !== 0)
+        return this.#askOrRefuse({ charges, amounts, states, tentative, now, wall });
     }
-    if (isRefused) return this.#refusal(charges, states, waits);
-    const holds: Hold[] = [];
-    for (let i = 0; i < charges.length; i++) {
-      const { amount, soft } = charges[i]!;
-      holds.push(waits[i] === 0 ? states[i]!.take(amount, now, wall, soft === true) : undefined);
+    const holds = new Array<Hold>(states.length);
+    for (let i = 0; i < states.length; i++) {
+      const { checks, soft } = charges[i]!;
+      if (checks !== true) holds[i] = states[i]!.take(amounts[i]!, now, wall, soft === true);
     }
-    return asks
-      ? this.#askAndAdmit(charges, states, waits, holds)
-      : new Ticket(this.clock, charges, states, holds);
+    return new Ticket(this.clock, charges, amounts, states, holds);
   }
 
-  /** What is enough here is held already. */
-  #askAndAdmit(
-    charges: readonly Charge[],
-    states: readonly LimitState[],
-    waits: number[],
-    holds: Hold[],
-  ): Admission | Promise<Admission> {
-    const needs = new Map<Source, Need[]>();
-    const needOf = new Map<number, Need>();
-    charges.forEach(({ amount }, i) => {
-      if (waits[i] !== ASK) return;
-      const state = states[i]!;
-      const units = Math.max(1, amount);
-      const need: Need = { state, amount, units, hold: undefined, wait: 0 };
-      const source = this.#sourceOf(state)!;
-      needOf.set(i, need);
-      needs.set(source, [...(needs.get(source) ?? []), need]);
-    });
-    /** Of one source, all is granted or nothing. */
-    const isGranted = (source: Source) => needs.get(source)!.every(({ wait }) => wait === 0);
-    const giveBack = (failed: ReadonlySet<Source>) => {
-      const now = this.clock.monotonic();
-      charges.forEach(({ amount }, i) => {
-        const source = needOf.has(i) ? this.#sourceOf(states[i]!)! : undefined;
-        if (source !== undefined && (failed.has(source) || !isGranted(source))) return;
-        states[i]!.settle(holds[i], 0, now, amount);
-      });
-    };
-    const decide = (): Admission => {
-      for (const [i, need] of needOf) {
-        holds[i] = need.hold;
-        waits[i] = need.wait;
+  #resolved(charges: readonly Charge[] & { [RESOLVED]?: Resolved }, now: number): Resolved {
+    const known = charges[RESOLVED];
+    if (known?.limits === this && isInForce(known, charges)) return known;
+    const states = charges.map(({ limit }) => this.stateOf(limit, now));
+    const resolved = { limits: this, states, amounts: charges.map(({ amount }) => amount) };
+    charges[RESOLVED] = resolved;
+    return resolved;
+  }
+
+  /** What this process does not have is asked for, unless a limit refuses already. What it has is held meanwhile. */
+  #askOrRefuse(admitting: Admitting): Admission | Promise<Admission> {
+    const { charges, amounts, states, now, wall } = admitting;
+    const waits = charges.map(({ soft }, i) =>
+      soft === true ? 0 : states[i]!.wait(Math.max(1, amounts[i]!), now, wall),
+    );
+    if (waits.some((wait) => wait > 0)) return this.#refusal(admitting, waits);
+    const needs: (Need & { readonly at: number })[] = [];
+    const holds = states.map((state, at): Hold => {
+      const amount = amounts[at]!;
+      if (waits[at] === ASK) {
+        const units = Math.max(1, amount);
+        needs.push({ at, state, amount, units, granted: false, hold: undefined, wait: 0 });
+        return undefined;
       }
-      if (waits.every((wait) => wait === 0)) return new Ticket(this.clock, charges, states, holds);
-      giveBack(new Set());
-      return this.#refusal(charges, states, waits);
-    };
-    const asked = [...needs].map(([source, own]) => source.ask(own));
-    if (!asked.some((one) => one instanceof Promise)) return decide();
-    return Promise.allSettled(asked).then((results) => {
-      const failures = results.filter((one) => one.status === 'rejected');
-      if (failures.length === 0) return decide();
-      for (const [i, need] of needOf) holds[i] = need.hold;
-      const sources = [...needs.keys()];
-      giveBack(new Set(sources.filter((_, i) => results[i]!.status === 'rejected')));
-      throw failures[0]!.reason;
+      const { checks, soft } = charges[at]!;
+      return checks === true ? undefined : state.take(amount, now, wall, soft === true);
     });
+    const bySource = Map.groupBy(needs, ({ state }) => this.#sourceOf(state)!);
+    const asked = [...bySource].map(([source, own]) => source.ask(own));
+    const decide = (failure?: PromiseRejectedResult): Admission => {
+      for (const { at, hold, wait } of needs) {
+        holds[at] = hold;
+        waits[at] = wait;
+      }
+      if (failure === undefined && needs.every(({ granted }) => granted))
+        return new Ticket(this.clock, charges, amounts, states, holds);
+      const refused = new Set(needs.flatMap(({ at, granted }) => (granted ? [] : [at])));
+      const ofTaken = <T>(all: readonly T[]) => all.filter((_, at) => !refused.has(at));
+      new Ticket(
+        this.clock,
+        ofTaken(charges),
+        ofTaken(amounts),
+        ofTaken(states),
+        ofTaken(holds),
+      ).abandon();
+      if (failure !== undefined) throw failure.reason;
+      return this.#refusal(admitting, waits);
+    };
+    if (!asked.some((one) => one instanceof Promise)) return decide();
+    return Promise.allSettled(asked).then((results) =>
+      decide(results.find((one) => one.status === 'rejected')),
+    );
   }
 
   usage(limits: readonly Limit[]): readonly LimitUsage[] | Promise<readonly LimitUsage[]> {
@@ -160,15 +172,11 @@ export class ProcessLimits implements Limits {
 
   /** The state of a limit, whose newest definition counts. */
   stateOf(limit: Limit, now: number): LimitState {
-    // Many keys have more limits than a cache has room for: the object itself leads to its state.
-    const { [OWN_STATE]: own } = limit as Remembered;
-    if (own !== undefined && own.limits === this && own.state.limit === limit) return own.state;
     let state = this.#states.get(limit.id);
     if (state === undefined || !isSameKind(state.limit, limit)) {
       state = this.#newState(limit, now);
       this.#states.set(limit.id, state);
     } else state.limit = limit;
-    if (Object.isExtensible(limit)) (limit as Remembered)[OWN_STATE] = { limits: this, state };
     return state;
   }
 
@@ -191,33 +199,28 @@ export class ProcessLimits implements Limits {
     return this.#counters;
   }
 
-  #refusal(
-    charges: readonly Charge[],
-    states: readonly LimitState[],
-    waits: readonly number[],
-  ): Refusal {
+  #refusal({ charges, amounts, states, tentative }: Admitting, waits: readonly number[]): Refusal {
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
     const refusedBy: Limit[] = [];
     let longest = -1;
-    charges.forEach(({ limit, amount, tentative }, i) => {
+    charges.forEach(({ limit }, i) => {
       if (waits[i]! <= 0) return;
       refusedBy.push(limit);
       if (longest < 0 || waits[i]! > waits[longest]!) longest = i;
-      if (tentative !== true && amount <= limit.amount) this.#leases.reportRefused(states[i]!);
+      if (!tentative && amounts[i]! <= limit.amount) this.#leases.reportRefused(states[i]!);
     });
-    const usageOf = (i: number) =>
-      states[i]!.usage(now, wall, waits[i]! > 0 ? Math.max(1, charges[i]!.amount) - 1 : undefined);
+    const usageOf = (state: LimitState, i: number) =>
+      state.usage(now, wall, waits[i]! > 0 ? Math.max(1, amounts[i]!) - 1 : undefined);
     const wait = waits[longest]!;
-    const { limit, amount } = charges[longest]!;
     return {
       admitted: false,
-      limit,
+      limit: charges[longest]!.limit,
       retryAfterMs: Number.isFinite(wait) ? wait : undefined,
-      usage: usageOf(longest),
-      asked: amount,
+      usage: usageOf(states[longest]!, longest),
+      asked: amounts[longest]!,
       refusedBy,
-      usages: (count = charges.length) => charges.slice(0, count).map((_, i) => usageOf(i)),
+      usages: () => states.map(usageOf),
     };
   }
 
@@ -295,7 +298,7 @@ export class ProcessLimits implements Limits {
       const [id, state] = next.value;
       if (!state.isAsNew(now, wall)) continue;
       this.#states.delete(id);
-      delete (state.limit as Remembered)[OWN_STATE];
+      state.isDropped = true;
     }
   }
 
@@ -311,6 +314,14 @@ export class ProcessLimits implements Limits {
     if (this.#counters === undefined) return closed;
     return Promise.all([closed, this.#counters.close()]).then(() => {});
   }
+}
+
+function isInForce({ states }: Resolved, charges: readonly Charge[]): boolean {
+  for (let i = 0; i < states.length; i++) {
+    const state = states[i]!;
+    if (state.isDropped || state.limit !== charges[i]!.limit) return false;
+  }
+  return true;
 }
 
 function isSameKind(a: Limit, b: Limit): boolean {

@@ -25,6 +25,7 @@ export interface RateHold {
  * an integer. `amount` of it drains with each millisecond, and a unit adds `periodMs`.
  */
 export class RateState implements LimitState {
+  isDropped = false;
   /** Tickets that are not settled. */
   open = 0;
   #at: number;
@@ -115,15 +116,19 @@ export class RateState implements LimitState {
     this.#wraps++;
   }
 
+  remaining(now: number): number {
+    const { amount, periodMs } = this.limit;
+    return Math.max(0, Math.floor((amount * periodMs - this.debt(now)) / periodMs));
+  }
+
   usage(now: number): LimitUsage {
     const { limit } = this;
     const debt = this.debt(now);
-    const free = Math.floor((limit.amount * limit.periodMs - debt) / limit.periodMs);
     return {
       limit,
       used: Math.ceil(debt / limit.periodMs),
       held: 0,
-      remaining: Math.max(0, free),
+      remaining: this.remaining(now),
       resetMs: Math.ceil(debt / limit.amount),
     };
   }
@@ -145,6 +150,7 @@ const LOOK_AGAIN_MS = 1000;
 
 /** Slots: so many at a time. */
 export class SlotsState implements LimitState {
+  isDropped = false;
   /** Held by this process, and by its workers. */
   held = 0;
   /** Held by a process that hands over to this one. */
@@ -165,9 +171,13 @@ export class SlotsState implements LimitState {
     this.held -= reserved;
   }
 
+  remaining(): number {
+    return Math.max(0, this.limit.amount - this.held - this.others);
+  }
+
   usage(): LimitUsage {
     const used = this.held + this.others;
-    const remaining = Math.max(0, this.limit.amount - used);
+    const remaining = this.remaining();
     return { limit: this.limit, used, held: used, remaining, resetMs: undefined };
   }
 

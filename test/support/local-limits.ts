@@ -1,6 +1,6 @@
 /** Limits of one process for tests, which answer at once: a request on its own machine never waits for an admission. */
 
-import type { Admission, Charge, Limit, LimitUsage } from '../../src/limits/limits.ts';
+import type { Admission, Limit, Limits, LimitUsage } from '../../src/limits/limits.ts';
 import { KeptLimits } from '../../src/limits/open-limits.ts';
 import { ProcessLimits } from '../../src/limits/process-limits.ts';
 
@@ -10,8 +10,8 @@ function atOnce<T>(value: T | Promise<T>): T {
 }
 
 export class LocalLimits extends ProcessLimits {
-  override admit(charges: readonly Charge[]): Admission {
-    return atOnce(super.admit(charges));
+  override admit(...asked: Parameters<Limits['admit']>): Admission {
+    return atOnce(super.admit(...asked));
   }
 
   override usage(limits: readonly Limit[]): readonly LimitUsage[] {
@@ -24,8 +24,8 @@ export class LocalLimits extends ProcessLimits {
 }
 
 export class LocalKeptLimits extends KeptLimits {
-  override admit(charges: readonly Charge[]): Admission {
-    return atOnce(super.admit(charges));
+  override admit(...asked: Parameters<Limits['admit']>): Admission {
+    return atOnce(super.admit(...asked));
   }
 
   override usage(limits: readonly Limit[]): readonly LimitUsage[] {
