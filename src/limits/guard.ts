@@ -289,11 +289,10 @@ export function addLimitHeaders(headers: FlatHeaders, usages: readonly LimitUsag
   if (requests !== undefined) addRate(headers, REQUEST_HEADERS, requests);
   if (tokens !== undefined) addRate(headers, TOKEN_HEADERS, tokens);
   if (budget !== undefined) {
-    headers.set('x-hopgate-budget-remaining-usd', usdText(budget.remaining));
+    headers.setOwn('x-hopgate-budget-remaining-usd', usdText(budget.remaining));
   }
 }
 
-// Whole names: a name that is put together is hashed anew for each answer.
 const REQUEST_HEADERS = [
   'x-ratelimit-limit-requests',
   'x-ratelimit-remaining-requests',
@@ -310,9 +309,9 @@ function addRate(
   [most, left, reset]: typeof REQUEST_HEADERS | typeof TOKEN_HEADERS,
   { limit, remaining, resetMs }: LimitUsage,
 ) {
-  headers.set(most, String(limit.amount));
-  headers.set(left, String(remaining));
-  headers.set(reset, durationText(resetMs ?? 0));
+  headers.setOwn(most, String(limit.amount));
+  headers.setOwn(left, String(remaining));
+  headers.setOwn(reset, durationText(resetMs ?? 0));
 }
 
 const tighter = (known: LimitUsage | undefined, one: LimitUsage): LimitUsage =>
@@ -322,7 +321,7 @@ const tighter = (known: LimitUsage | undefined, one: LimitUsage): LimitUsage =>
 export function durationText(ms: number): string {
   if (ms < 1000) return `${ms}ms`;
   const seconds = ms / 1000;
-  if (seconds < 60) return `${Number(seconds.toFixed(3))}s`;
+  if (seconds < 60) return `${seconds}s`;
   const whole = Math.ceil(seconds);
   return `${Math.floor(whole / 60)}m${whole % 60}s`;
 }

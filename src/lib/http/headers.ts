@@ -132,11 +132,15 @@ export class FlatHeaders implements ReadonlyHeaders {
 
   /** Replaces the field. @throws TypeError as `of` does */
   set(name: string, value: string): void {
-    const lower = lowerName(name);
-    const at = this.#find(lower);
+    this.setOwn(lowerName(name), checked(value));
+  }
+
+  /** {@link set} for a name in lower case and a value of this program's own, which need no check. */
+  setOwn(name: string, value: string): void {
+    const at = this.#find(name);
     this.#lines = undefined;
-    if (at < 0) this.#cells.push(lower, checked(value));
-    else this.#cells[at + 1] = checked(value);
+    if (at < 0) this.#cells.push(name, value);
+    else this.#cells[at + 1] = value;
   }
 
   /** `name: value` and a line break each, but for these names. */
