@@ -3,8 +3,10 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { SYSTEM_CLOCK } from '../src/limits/limit-state.ts';
 import type { Limit } from '../src/limits/limits.ts';
-import { KeptLimits } from '../src/limits/open-limits.ts';
+import { LimitsStore } from '../src/limits/limits-store.ts';
+import { ProcessLimits } from '../src/limits/process-limits.ts';
 
 const KEYS = 20_000;
 const REQUESTS = 400_000;
@@ -28,9 +30,12 @@ function keyLimitsOf(key: number): readonly Limit[] {
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'hopgate-bench-limits-'));
-const limits = new KeptLimits({
-  path: join(folder, 'limits.db'),
-  onProblem: (message) => console.error(message),
+const limits = new ProcessLimits({
+  store: new LimitsStore({
+    path: join(folder, 'limits.db'),
+    clock: SYSTEM_CLOCK,
+    onProblem: (message) => console.error(message),
+  }),
   onReached: () => {},
 });
 const keys = Array.from({ length: KEYS }, (_, key) => keyLimitsOf(key));

@@ -73,6 +73,8 @@ export interface Bank {
   hasOthers(session: string): boolean;
   /** Writes what could not be written. */
   save?(): void;
+  /** Forgets what is of no use any more. */
+  sweep?(wall: number): void;
 }
 
 /** Units of a window that all sessions have. */

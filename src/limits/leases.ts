@@ -325,9 +325,10 @@ export class Leases implements Source, TickTask {
    * @param exact another process takes over: from now on nothing stays drawn that is not used
    */
   save(exact: boolean): void {
+    if (!this.#isHere) return;
     this.#exact ||= exact;
     const session = this.#session;
-    if (session === undefined || !this.#isHere) return;
+    if (session === undefined) return;
     const all = this.#toTell(session);
     for (let at = 0; at < all.length; at += MAX_LEASES) this.#tell(all.slice(at, at + MAX_LEASES));
   }

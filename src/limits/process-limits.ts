@@ -13,12 +13,11 @@ import {
   type LimitState,
   type Limits,
   type LimitUsage,
-  type RateLimit,
   type Refusal,
-  type SlotsLimit,
   Ticket,
   usagesOf,
 } from './limits.ts';
+import type { LimitsStore } from './limits-store.ts';
 import type { Reached } from './notices.ts';
 import { RateState, SlotsState } from './rates.ts';
 
@@ -30,14 +29,23 @@ export interface ProcessLimitsOptions {
   readonly bank?: Bank;
   /** Where rates and slots are counted; left out: in this process. */
   readonly counter?: Omit<CountersOptions, 'clock'> | undefined;
-  /** A rate that this process does not know yet: its debt, and how many milliseconds ago that was. */
-  readonly rate?: (id: string) => { readonly debt: number; readonly passed: number } | undefined;
+  /** For what is counted here, so that it outlives the process. A gateway without limits does not open it. */
+  readonly store?: LimitsStore | undefined;
   /** A mark is reached, for the first time in its period. Must not throw. */
   readonly onReached?: (reached: Reached) => void;
 }
 
 const TURN_MS = 1000;
 const SWEPT_AT_ONCE = 2000;
+/** Turns between two looks at rates; those below the share are written only at the end. */
+const RATES_TURNS = 5;
+const RATES_SHARE = 0.25;
+const RATES_AT_ONCE = 500;
+const CLEAN_TURNS = 60;
+/** Turns for which a new process asks whether another one hands over to it. */
+const HAND_OVER_TURNS = 60;
+/** Milliseconds between two looks at what an old process still holds, while requests come. */
+const LOOK_AT_OTHERS_MS = 50;
 const RESOLVED = Symbol('resolved');
 
 /** What a list of charges came to when it was used last: a key has its own, longer than a search would stay in a cache. */
@@ -62,16 +70,21 @@ export class ProcessLimits implements Limits {
   readonly #bank: Bank;
   readonly #leases: Leases;
   readonly #counters: Counters | undefined;
+  /** The store, if rates and slots are counted here. */
+  readonly #store: LimitsStore | undefined;
   readonly #states = new Map<string, LimitState>();
   /** Slots of a process that hands over. */
   readonly #others = new Map<string, number>();
+  #lookedAtOthers = Number.NEGATIVE_INFINITY;
   #sweeping: Iterator<[string, LimitState]> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
+  #turns = 0;
+  #handedOver = false;
   #closed = false;
 
   constructor(private readonly options: ProcessLimitsOptions = {}) {
-    const { clock: own = SYSTEM_CLOCK, process = 'own', onReached } = options;
-    const bank: Bank = options.bank ?? new OwnBank();
+    const { clock: own = SYSTEM_CLOCK, process = 'own', store, onReached } = options;
+    const bank: Bank = options.bank ?? new OwnBank(store);
     const clock: Clock = {
       wall: () => own.wall() + (bank.aheadMs ?? 0),
       monotonic: () => own.monotonic(),
@@ -80,6 +93,7 @@ export class ProcessLimits implements Limits {
     this.clock = clock;
     this.#leases = new Leases({ bank, process, clock, onReached });
     this.#counters = options.counter && new Counters({ ...options.counter, clock });
+    this.#store = options.counter === undefined ? store : undefined;
   }
 
   admit(
@@ -87,7 +101,7 @@ export class ProcessLimits implements Limits {
     given?: readonly number[],
     tentative = false,
   ): Admission | Promise<Admission> {
-    this.wake();
+    this.#wake();
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
     const { states, amounts: own } = this.#resolved(charges, now);
@@ -159,7 +173,7 @@ export class ProcessLimits implements Limits {
   }
 
   usage(limits: readonly Limit[]): readonly LimitUsage[] | Promise<readonly LimitUsage[]> {
-    this.wake();
+    this.#wake();
     const now = this.clock.monotonic();
     const states = limits.map((limit) => this.stateOf(limit, now));
     const looks = [...Map.groupBy(states, (state) => this.#sourceOf(state))].map(([source, own]) =>
@@ -189,7 +203,7 @@ export class ProcessLimits implements Limits {
       return state;
     }
     const state = new RateState(limit, now);
-    const written = this.options.rate?.(limit.id);
+    const written = this.#store?.rate(limit.id);
     if (written !== undefined) state.restore(written.debt, written.passed, now);
     return state;
   }
@@ -234,43 +248,83 @@ export class ProcessLimits implements Limits {
   }
 
   /** The first use starts the timer: a gateway without limits has none. */
-  protected wake(): void {
-    if (this.#timer !== undefined || this.#closed) return;
-    this.#timer = setInterval(() => this.turn(), TURN_MS).unref();
+  #wake(): void {
+    if (this.#timer !== undefined) {
+      const mayHaveOthers = this.#turns <= HAND_OVER_TURNS && !this.#handedOver;
+      if (mayHaveOthers) this.#followOthers(LOOK_AT_OTHERS_MS);
+    } else if (!this.#closed) {
+      this.#timer = setInterval(() => this.#turn(), TURN_MS).unref();
+      // Streams of an old process must count from its first word on.
+      this.#followOthers();
+    }
   }
 
-  protected get isAwake(): boolean {
-    return this.#timer !== undefined;
-  }
-
-  protected turn(): void {
+  #turn(): void {
+    this.#turns++;
     this.#leases.turn();
+    this.#bank.save?.();
     this.sweep(SWEPT_AT_ONCE);
+    if (this.#handedOver) this.#saveSlots();
+    else if (this.#others.size > 0 || this.#turns <= HAND_OVER_TURNS) this.#followOthers();
+    if (this.#turns % RATES_TURNS === 0) this.#saveRates(this.#handedOver ? 0 : RATES_SHARE);
+    if (this.#turns % CLEAN_TURNS !== 1) return;
+    this.#bank.sweep?.(this.clock.wall());
+    this.options.store?.clean();
   }
 
-  /** The rates that owe something, for writing them down; a share of 0.25 leaves out those below a quarter. */
-  *rates(share: number): Iterable<{ readonly limit: RateLimit; readonly debt: number }> {
+  /** Another process takes over: from now on it learns from the file what is still used here. */
+  handOver(): void {
+    if (this.#closed) return;
+    this.#handedOver = true;
+    this.#writeAll();
+  }
+
+  #writeAll(): void {
+    if (this.#timer === undefined) return;
+    this.save(true);
+    this.#saveRates(0);
+    this.#saveSlots();
+  }
+
+  /** @param share rates that owe less of their amount are left out */
+  #saveRates(share: number): void {
+    const store = this.#store;
+    if (store === undefined) return;
     const now = this.clock.monotonic();
+    const owing: { id: string; debt: number }[] = [];
     for (const state of this.#states.values()) {
       if (!(state instanceof RateState)) continue;
       const debt = state.debt(now);
-      const { limit } = state;
-      if (debt > 0 && debt >= share * limit.amount * limit.periodMs) yield { limit, debt };
+      const { id, amount, periodMs } = state.limit;
+      if (debt > 0 && debt >= share * amount * periodMs) owing.push({ id, debt });
     }
+    for (let at = 0; at < owing.length; at += RATES_AT_ONCE)
+      store.saveRates(owing.slice(at, at + RATES_AT_ONCE));
   }
 
-  /** The slots that are taken. */
-  *slots(): Iterable<{ readonly limit: SlotsLimit; readonly held: number }> {
-    for (const state of this.#states.values()) {
+  #saveSlots(): void {
+    const held: { id: string; held: number }[] = [];
+    for (const state of this.#closed ? [] : this.#states.values()) {
       if (state instanceof SlotsState && state.held > 0)
-        yield { limit: state.limit, held: state.held };
+        held.push({ id: state.limit.id, held: state.held });
     }
+    this.#store?.saveSlots(held);
   }
 
   /** A worker that has ended had so many. */
   giveSlots(id: string, count: number): void {
     const state = this.#states.get(id);
     if (state instanceof SlotsState) state.held = Math.max(0, state.held - count);
+  }
+
+  /** @param pauseMs not sooner after the last look */
+  #followOthers(pauseMs = 0): void {
+    if (this.#store === undefined) return;
+    const now = this.clock.monotonic();
+    if (now - this.#lookedAtOthers < pauseMs) return;
+    this.#lookedAtOthers = now;
+    const others = this.#store.slotsOfOthers();
+    if (others !== undefined) this.setOthers(others);
   }
 
   /** Slots that a process that hands over still holds, by the id of the limit; others are 0. */
@@ -308,11 +362,13 @@ export class ProcessLimits implements Limits {
   }
 
   close(): void | Promise<void> {
+    if (this.#closed) return;
     this.#closed = true;
     clearInterval(this.#timer);
-    const closed = this.#leases.close();
-    if (this.#counters === undefined) return closed;
-    return Promise.all([closed, this.#counters.close()]).then(() => {});
+    const closed = [this.#leases.close(), this.#counters?.close()];
+    this.#writeAll();
+    this.options.store?.close();
+    if (closed.some((one) => one instanceof Promise)) return Promise.all(closed).then(() => {});
   }
 }
 
