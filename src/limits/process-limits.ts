@@ -55,6 +55,8 @@ interface Resolved {
   readonly amounts: readonly number[];
 }
 
+type ChargeList = readonly Charge[] & { [RESOLVED]?: Resolved };
+
 /** An admission that has begun; all lists are in the order of the charges. */
 interface Admitting {
   readonly charges: readonly Charge[];
@@ -97,14 +99,16 @@ export class ProcessLimits implements Limits {
   }
 
   admit(
-    charges: readonly Charge[],
+    charges: ChargeList,
     given?: readonly number[],
     tentative = false,
   ): Admission | Promise<Admission> {
     this.#wake();
     const wall = this.clock.wall();
     const now = this.clock.monotonic();
-    const { states, amounts: own } = this.#resolved(charges, now);
+    const known = charges[RESOLVED];
+    const isInForce = known?.limits === this && areInForce(known, charges);
+    const { states, amounts: own } = isInForce ? known : this.#resolve(charges, now);
     const amounts = given ?? own;
     for (let i = 0; i < states.length; i++) {
       if (charges[i]!.soft !== true && states[i]!.wait(Math.max(1, amounts[i]!), now, wall) !== 0)
@@ -118,9 +122,7 @@ export class ProcessLimits implements Limits {
     return new Ticket(this.clock, charges, amounts, states, holds);
   }
 
-  #resolved(charges: readonly Charge[] & { [RESOLVED]?: Resolved }, now: number): Resolved {
-    const known = charges[RESOLVED];
-    if (known?.limits === this && isInForce(known, charges)) return known;
+  #resolve(charges: ChargeList, now: number): Resolved {
     const states = charges.map(({ limit }) => this.stateOf(limit, now));
     const resolved = { limits: this, states, amounts: charges.map(({ amount }) => amount) };
     charges[RESOLVED] = resolved;
@@ -372,7 +374,7 @@ export class ProcessLimits implements Limits {
   }
 }
 
-function isInForce({ states }: Resolved, charges: readonly Charge[]): boolean {
+function areInForce({ states }: Resolved, charges: readonly Charge[]): boolean {
   for (let i = 0; i < states.length; i++) {
     const state = states[i]!;
     if (state.isDropped || state.limit !== charges[i]!.limit) return false;
