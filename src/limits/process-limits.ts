@@ -48,7 +48,7 @@ const HAND_OVER_TURNS = 60;
 const LOOK_AT_OTHERS_MS = 50;
 const RESOLVED = Symbol('resolved');
 
-/** What a list of charges came to when it was used last: a key has its own, longer than a search would stay in a cache. */
+/** States of a list of charges. A key keeps its lists: with many keys, a search for each limit misses the processor's cache. */
 interface Resolved {
   readonly limits: ProcessLimits;
   readonly states: readonly LimitState[];
