@@ -94,6 +94,15 @@ class StreamedAnswer {
     return this.#encoder().ping();
   }
 
+  /**
+   * openai-go before 3.43 takes every blank line for an event, and fails at one without data (openai/openai-go#621). Others cut
+   * streams at blank lines, and would lose an event behind a comment.
+   */
+  skipped(ping: string): string {
+    const agent = this.running.exchange.headers.get('user-agent');
+    return ping.startsWith(':') && agent?.startsWith('OpenAI/Go ') ? ping.slice(0, -1) : ping;
+  }
+
   fail(error: GatewayError): string {
     return this.#encoder().fail(error);
   }

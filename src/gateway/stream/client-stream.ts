@@ -29,6 +29,8 @@ export interface ClientStreamOptions {
   readonly opened: StreamOutcome | Promise<StreamOutcome | GatewayError>;
   /** The protocol's keep-alive, until there is a pipeline. */
   ping(): string;
+  /** A keep-alive in the form that the client skips. Left out: as it is. */
+  skipped?(ping: string): string;
   /** The protocol's error event, until there is a pipeline. */
   fail(error: GatewayError): string;
   /** Sends the conversation of a further hop. */
@@ -161,7 +163,8 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
 
   #ping(): void {
     if (this.#blocked || this.#over || !(this.#pipeline?.allowsKeepAlive ?? true)) return;
-    void this.#put(this.#pipeline?.ping() ?? this.options.ping());
+    const ping = this.#pipeline?.ping() ?? this.options.ping();
+    void this.#put(this.options.skipped?.(ping) ?? ping);
     this.#sink.flush();
   }
 

@@ -18,8 +18,9 @@ import { encodeFinish, promptFeedbackOf } from '../reply/finish-reason.ts';
 import { encodeUsage } from '../reply/usage.ts';
 import { compact, PROTOCOL } from '../wire.ts';
 
-// Google's SDKs take a comment for a chunk that is not JSON; a line without anything in it they all skip.
-const PING = '\n';
+// Google's SDKs take a comment for a chunk that is not JSON; lines without anything in them they all skip. That for Go reads up
+// to the next two line ends, so that a single one would be the beginning of the chunk behind it (api_client.go: `scan`).
+const PING = '\n\n';
 
 export function encodeStream(context: ClientContext): StreamEncoder {
   return new GeminiStreamEncoder(context);
