@@ -36,11 +36,11 @@ export type Disposition = 'undecided' | 'write' | 'discard';
 
 export interface CaptureHooks {
   /** Known secrets in all their spellings. */
-  readonly literals: readonly string[];
+  literals(): readonly string[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Content that is blanked in bodies. */
-  readonly blank: readonly BlankedContent[];
+  blank(): readonly BlankedContent[];
   /** Most bytes of one body that are kept. */
   readonly bodyBytes: number;
   /** Accounts for bytes that the capture holds from now on; false: there is no room and the sample is dropped. */
@@ -119,8 +119,8 @@ export class Capture implements Recording, Masking, Linked<Capture>, Queued<Capt
     this.time = hooks.now();
     this.owner = exchange.owner;
     this.address = exchange.address;
-    this.#literals = hooks.literals;
-    this.blanked = hooks.blank;
+    this.#literals = hooks.literals();
+    this.blanked = hooks.blank();
     this.#exchange = exchange;
     const { headers } = exchange;
     const request = this.#body('client-request', false, { at: this.#now() }, { headers });

@@ -2,7 +2,7 @@
 
 import type { RecordedExchange, Recording } from '../recording.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
-import { metaOf, metaText, rowOf } from '../store/meta.ts';
+import { rowOf, shownMeta } from '../store/meta.ts';
 import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
 import type { StageBody } from './stage-body.ts';
 
@@ -75,15 +75,8 @@ export class RecentExchanges implements RecentSamples {
 
   constructor(private readonly options: RecentOptions) {
     this.limits = { ...RECENT_LIMITS, ...options.limits };
-    const { hooks } = options;
     this.#hooks = {
-      get literals() {
-        return hooks.literals;
-      },
-      get blank() {
-        return hooks.blank;
-      },
-      now: hooks.now,
+      ...options.hooks,
       bodyBytes: this.limits.body,
       hold: (capture, bytes) => this.#hold(capture, bytes),
       onRoute: (capture, route) => this.#routed(capture, route),
@@ -251,9 +244,8 @@ export class RecentExchanges implements RecentSamples {
   }
 
   #metaOf({ capture }: Entry): SampleMeta {
-    capture.prepare();
     const state = capture.outcome === undefined ? 'open' : 'done';
-    return metaText(metaOf(capture, state, this.options.run), capture.secrets.literals).meta;
+    return shownMeta(capture, state, this.options.run);
   }
 }
 

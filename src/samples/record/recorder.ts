@@ -6,7 +6,7 @@ import { knownLiterals } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
 import { clientLeft, type SampleMeta, type SampleWatcher } from '../sample.ts';
 import { type MaintenanceOptions, StoreMaintenance } from '../store/maintenance.ts';
-import { metaOf, metaText, rowOf } from '../store/meta.ts';
+import { metaOf, rowOf, shownMeta } from '../store/meta.ts';
 import { runName } from '../store/read-meta.ts';
 import { markCut } from '../store/reconcile.ts';
 import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
@@ -219,12 +219,8 @@ export function openRecorder(options: RecorderOptions): Recorder {
   };
 
   const hooks: CaptureHooks = {
-    get literals() {
-      return literals();
-    },
-    get blank() {
-      return redact;
-    },
+    literals: () => literals(),
+    blank: () => redact,
     now,
     bodyBytes: limits.body,
     hold: (capture, bytes) => {
@@ -423,10 +419,7 @@ export function openRecorder(options: RecorderOptions): Recorder {
         if (capture.disposition === 'write') queue.add(capture, false);
       await flush();
       for (const capture of open.all()) {
-        if (!capture.announced) continue;
-        capture.prepare();
-        const meta = metaOf(capture, 'cut', run);
-        markCut(root, metaText(meta, capture.secrets.literals).meta);
+        if (capture.announced) markCut(root, shownMeta(capture, 'cut', run));
       }
       for (const capture of open.all()) leave(capture);
       await maintenance.close();

@@ -2,7 +2,7 @@
 
 import { LinkedList } from '../../lib/loop/linked-list.ts';
 import type { SampleMeta, SampleRow, SampleWatcher } from '../sample.ts';
-import { metaOf, metaText, rowOf } from '../store/meta.ts';
+import { rowOf, shownMeta } from '../store/meta.ts';
 import type { Capture } from './capture.ts';
 import type { StageBody } from './stage-body.ts';
 
@@ -32,7 +32,7 @@ export class RunningExchanges {
   /** Undefined: it does not run here, or its files can be read. */
   find(id: string): SampleMeta | undefined {
     const capture = this.#shown(id);
-    return capture && this.#metaOf(capture);
+    return capture && shownMeta(capture, 'open', this.run);
   }
 
   /** Masks what has come of an exchange of which nothing is written yet, for {@link body}. */
@@ -83,13 +83,8 @@ export class RunningExchanges {
   }
 
   #rowOf(capture: Capture): SampleRow {
-    const row = rowOf(this.#metaOf(capture));
+    const row = rowOf(shownMeta(capture, 'open', this.run));
     return capture.announced ? row : { ...row, in_memory: true };
-  }
-
-  #metaOf(capture: Capture): SampleMeta {
-    capture.prepare();
-    return metaText(metaOf(capture, 'open', this.run), capture.secrets.literals).meta;
   }
 }
 

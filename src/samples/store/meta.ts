@@ -91,6 +91,12 @@ export function metaText(
   return { text: JSON.stringify(whole, null, 1), meta: whole };
 }
 
+/** The meta of a capture so far, as it may be shown. */
+export function shownMeta(capture: Capture, state: SampleState, run: string): SampleMeta {
+  capture.prepare();
+  return metaText(metaOf(capture, state, run), capture.secrets.literals).meta;
+}
+
 /** The row of a sample. */
 export function rowOf(meta: SampleMeta): SampleRow {
   const status = meta.status ?? 0;

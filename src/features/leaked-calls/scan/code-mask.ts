@@ -54,46 +54,28 @@ export class CodeMask {
   previous = 0;
   /** Only white space comes before the position on its line. */
   lineStart = true;
-  #fence = 0;
-  #fenceLength = 0;
-  #fenceLine = false;
-  #closing = false;
-  #run = 0;
-  #runChar = 0;
-  #runAtStart = false;
-  #inline = 0;
-  #blockQuote = false;
-  #quoted = false;
+  private fence = 0;
+  private fenceLength = 0;
+  private fenceLine = false;
+  private closing = false;
+  private run = 0;
+  private runChar = 0;
+  private runAtStart = false;
+  private inline = 0;
+  private blockQuote = false;
+  private quoted = false;
   /** Every character must be read, not only the special ones. */
-  #watchful = true;
+  private watchful = true;
   /** The line so far. Stored only for the start of a heredoc and for its lines. */
-  #line: string | undefined;
-  #heredoc: string | undefined;
+  private line: string | undefined;
+  private heredoc: string | undefined;
   /** Columns of indentation of the line. */
-  #indent = 0;
-  #lead = Lead.None;
+  private indent = 0;
+  private lead = Lead.None;
 
-  /** An independent copy with the same state. */
+  /** An independent copy with the same state, which is why its fields are not `#private`. */
   copy(): CodeMask {
-    const twin = new CodeMask();
-    twin.previous = this.previous;
-    twin.lineStart = this.lineStart;
-    twin.#fence = this.#fence;
-    twin.#fenceLength = this.#fenceLength;
-    twin.#fenceLine = this.#fenceLine;
-    twin.#closing = this.#closing;
-    twin.#run = this.#run;
-    twin.#runChar = this.#runChar;
-    twin.#runAtStart = this.#runAtStart;
-    twin.#inline = this.#inline;
-    twin.#blockQuote = this.#blockQuote;
-    twin.#quoted = this.#quoted;
-    twin.#watchful = this.#watchful;
-    twin.#line = this.#line;
-    twin.#heredoc = this.#heredoc;
-    twin.#indent = this.#indent;
-    twin.#lead = this.#lead;
-    return twin;
+    return Object.assign(new CodeMask(), this);
   }
 
   /** Reads a whole text in which no leak begins. */
@@ -103,22 +85,22 @@ export class CodeMask {
 
   /** The line is indented like code. */
   get indented(): boolean {
-    return this.#indent >= CODE_INDENT;
+    return this.indent >= CODE_INDENT;
   }
 
   /** The position is directly after a list marker, or in a row of a table. */
   get listed(): boolean {
-    return this.#lead === Lead.Marker || this.#lead === Lead.Row;
+    return this.lead === Lead.Marker || this.lead === Lead.Row;
   }
 
   /** The position is inside quoted material. */
   get masked(): boolean {
     return (
-      this.#fence !== 0 ||
-      this.#inline !== 0 ||
-      this.#blockQuote ||
-      this.#quoted ||
-      this.#heredoc !== undefined
+      this.fence !== 0 ||
+      this.inline !== 0 ||
+      this.blockQuote ||
+      this.quoted ||
+      this.heredoc !== undefined
     );
   }
 
@@ -131,7 +113,7 @@ export class CodeMask {
     let i = from;
     while (i < length) {
       let code = text.charCodeAt(i);
-      if (!this.#watchful) {
+      if (!this.watchful) {
         // Nearly all characters take this path.
         let before = this.previous;
         while (
@@ -146,7 +128,7 @@ export class CodeMask {
         }
         this.previous = before;
         if (i === length) return length;
-      } else if (this.#run !== 0 && code !== this.#runChar) this.#endRun();
+      } else if (this.run !== 0 && code !== this.runChar) this.#endRun();
       const kind = code < 128 ? KIND[code]! : code === TRIANGLE ? SUSPECT : 0;
       if (kind !== 0 && kind !== SPECIAL && (i > from || !past) && !this.masked) {
         const { previous } = this;
@@ -171,42 +153,42 @@ export class CodeMask {
 
   /** Reads one character and updates the state of quoting. */
   #read(code: number, kind: number): void {
-    if (this.#line !== undefined && code !== NEWLINE && this.#line.length < MAX_LINE) {
-      this.#line += String.fromCharCode(code);
+    if (this.line !== undefined && code !== NEWLINE && this.line.length < MAX_LINE) {
+      this.line += String.fromCharCode(code);
     }
-    if (this.#lead < Lead.Words && code !== NEWLINE) this.#lineBegins(code);
+    if (this.lead < Lead.Words && code !== NEWLINE) this.#lineBegins(code);
     if ((kind & SPECIAL) !== 0) this.#special(code);
     else if (code !== 0x20 && code !== 0x09 && code !== 0x0d) {
       this.lineStart = false;
-      this.#closing = false;
+      this.closing = false;
     }
     this.previous = code;
-    this.#watchful =
-      this.#lead < Lead.Row || this.#closing || this.#run !== 0 || this.#line !== undefined;
+    this.watchful =
+      this.lead < Lead.Row || this.closing || this.run !== 0 || this.line !== undefined;
   }
 
   /** Reads a character at the beginning of a line, where a marker may stand. */
   #lineBegins(code: number): void {
     if (code === 0x0d) return;
     if (code === 0x20 || code === 0x09) {
-      if (this.#lead === Lead.None) this.#indent += code === 0x09 ? CODE_INDENT : 1;
-      else if (this.#lead === Lead.Digits) this.#lead = Lead.Words;
+      if (this.lead === Lead.None) this.indent += code === 0x09 ? CODE_INDENT : 1;
+      else if (this.lead === Lead.Digits) this.lead = Lead.Words;
       return;
     }
     const digit = code >= 0x30 && code <= 0x39;
-    switch (this.#lead) {
+    switch (this.lead) {
       case Lead.None:
-        if (code === 0x7c) this.#lead = Lead.Row;
+        if (code === 0x7c) this.lead = Lead.Row;
         else if (code === 0x2d || code === 0x2a || code === 0x2b || code === 0x2022) {
-          this.#lead = Lead.Marker;
-        } else this.#lead = digit ? Lead.Digits : Lead.Words;
+          this.lead = Lead.Marker;
+        } else this.lead = digit ? Lead.Digits : Lead.Words;
         break;
       case Lead.Digits:
-        if (code === 0x2e || code === 0x29) this.#lead = Lead.Marker;
-        else if (!digit) this.#lead = Lead.Words;
+        if (code === 0x2e || code === 0x29) this.lead = Lead.Marker;
+        else if (!digit) this.lead = Lead.Words;
         break;
       case Lead.Marker:
-        this.#lead = Lead.Words;
+        this.lead = Lead.Words;
         break;
       default:
     }
@@ -216,11 +198,11 @@ export class CodeMask {
   jump(): void {
     this.previous = GREATER;
     this.lineStart = false;
-    this.#lead = Lead.Words;
+    this.lead = Lead.Words;
   }
 
   quoteLine(): void {
-    this.#blockQuote = true;
+    this.blockQuote = true;
   }
 
   #special(code: number): void {
@@ -229,64 +211,64 @@ export class CodeMask {
       return;
     }
     if (code === TICK || code === TILDE) {
-      if (this.#run === 0) {
-        this.#runChar = code;
-        this.#runAtStart = this.lineStart;
+      if (this.run === 0) {
+        this.runChar = code;
+        this.runAtStart = this.lineStart;
       }
-      this.#run++;
-    } else if (code === GREATER && this.lineStart && this.#fence === 0) {
-      this.#blockQuote = true;
-    } else if (code === QUOTE && this.#fence === 0 && this.#inline === 0) {
-      this.#quoted = !this.#quoted;
-    } else if (code === LESS && this.previous === LESS && this.#line === undefined) {
-      this.#line = '<<';
+      this.run++;
+    } else if (code === GREATER && this.lineStart && this.fence === 0) {
+      this.blockQuote = true;
+    } else if (code === QUOTE && this.fence === 0 && this.inline === 0) {
+      this.quoted = !this.quoted;
+    } else if (code === LESS && this.previous === LESS && this.line === undefined) {
+      this.line = '<<';
     }
     this.lineStart = false;
-    if (code !== this.#fence) this.#closing = false;
+    if (code !== this.fence) this.closing = false;
   }
 
   /** A run of backticks or tildes has ended. */
   #endRun(): void {
-    const length = this.#run;
-    const code = this.#runChar;
-    this.#run = 0;
-    if (this.#fence !== 0) {
-      if (code === this.#fence && length >= this.#fenceLength) {
+    const length = this.run;
+    const code = this.runChar;
+    this.run = 0;
+    if (this.fence !== 0) {
+      if (code === this.fence && length >= this.fenceLength) {
         // A fence closes on a separate line. Backticks that close on the opening line are no fence.
-        if (this.#runAtStart) this.#closing = true;
-        else if (this.#fenceLine && code === TICK) this.#fence = 0;
+        if (this.runAtStart) this.closing = true;
+        else if (this.fenceLine && code === TICK) this.fence = 0;
       }
       return;
     }
-    if (this.#runAtStart && length >= 3) {
-      this.#fence = code;
-      this.#fenceLength = length;
-      this.#fenceLine = true;
+    if (this.runAtStart && length >= 3) {
+      this.fence = code;
+      this.fenceLength = length;
+      this.fenceLine = true;
     } else if (code === TICK) {
-      if (this.#inline === 0) this.#inline = length;
-      else if (this.#inline === length) this.#inline = 0;
+      if (this.inline === 0) this.inline = length;
+      else if (this.inline === length) this.inline = 0;
     }
   }
 
   #endLine(): void {
-    if (this.#closing) this.#fence = 0;
-    this.#closing = false;
-    this.#fenceLine = false;
-    this.#inline = 0;
-    this.#blockQuote = false;
-    this.#quoted = false;
+    if (this.closing) this.fence = 0;
+    this.closing = false;
+    this.fenceLine = false;
+    this.inline = 0;
+    this.blockQuote = false;
+    this.quoted = false;
     this.lineStart = true;
-    this.#indent = 0;
-    this.#lead = Lead.None;
-    if (this.#heredoc !== undefined) {
-      if (this.#line?.trim() === this.#heredoc) {
-        this.#heredoc = undefined;
-        this.#line = undefined;
-      } else this.#line = '';
-    } else if (this.#line !== undefined) {
-      const found = HEREDOC.exec(this.#line);
-      this.#heredoc = found?.[2] ?? found?.[3];
-      this.#line = this.#heredoc === undefined ? undefined : '';
+    this.indent = 0;
+    this.lead = Lead.None;
+    if (this.heredoc !== undefined) {
+      if (this.line?.trim() === this.heredoc) {
+        this.heredoc = undefined;
+        this.line = undefined;
+      } else this.line = '';
+    } else if (this.line !== undefined) {
+      const found = HEREDOC.exec(this.line);
+      this.heredoc = found?.[2] ?? found?.[3];
+      this.line = this.heredoc === undefined ? undefined : '';
     }
   }
 }
