@@ -93,7 +93,7 @@ function pricesOf(entry: Entry): Line | undefined {
   for (const group of groups.values()) {
     const { input_image, output_image, ...kinds } = group;
     if (isOfImages) {
-      // Nearly all that such a model gets and makes are images; what it thinks is text. A tier has the same share of both.
+      // What no vendor tells apart counts as images; what it thinks is text. A tier has the same share of both.
       const share = Number(kinds.output ?? Number.NaN) / Number(text ?? Number.NaN);
       const made = output_image ?? Number((images * share).toPrecision(12));
       group.reasoning ??= kinds.output;
@@ -109,6 +109,15 @@ function pricesOf(entry: Entry): Line | undefined {
     above: (step.range as readonly number[])[0]!,
   }));
   if (first !== undefined) Object.assign(usual, { ...first, above: undefined });
+  if (isOfImages) {
+    const { input_cost_per_token, output_cost_per_token } = entry;
+    const text = { input_text: input_cost_per_token, output_text: output_cost_per_token };
+    for (const [kind, usd] of Object.entries(text)) {
+      const price = typeof usd === 'number' ? million(usd) : undefined;
+      if (price !== undefined && price !== usual[kind.slice(0, -5)]) usual[kind] = price;
+    }
+  }
+  Object.assign(usual, unitsOf(entry, usual));
   if (usual.input === undefined) return undefined;
   // An hour's price that is none of its own, and reasoning at the price of all output, say nothing.
   const trimmed = (group: Line): Line => {
@@ -142,6 +151,17 @@ function pricesOf(entry: Entry): Line | undefined {
     ...regionsOf({ ...entry, us }),
     ...(search !== undefined && searchesOf(entry)),
   };
+}
+
+/** Prices by the length of sound, or of a text that is spoken, where there are none of tokens. */
+function unitsOf(entry: Entry, { input, input_audio }: Line): Line {
+  const { mode, input_cost_per_second: second, input_cost_per_character: character } = entry;
+  if (input !== undefined || input_audio !== undefined) return {};
+  if (mode === 'audio_transcription' && typeof second === 'number')
+    return { input: 0, minute: Number((second * 60_000).toPrecision(6)) };
+  return mode === 'audio_speech' && typeof character === 'number'
+    ? { input: 0, character: million(character) }
+    : {};
 }
 
 /** Factors where a request is processed in a region, as `Host.region` of vendors and answers name it. */
@@ -275,11 +295,13 @@ export function litellmVendors(source: Readonly<Record<string, unknown>>): Vendo
     const [vendors, prefix] = PROVIDERS[String(entry.litellm_provider)] ?? [];
     if (vendors === undefined) return;
     const mode = entry.mode ?? 'chat';
-    if (!MODES.has(String(mode)) && entry.input_cost_per_token === undefined) return;
+    const isSound = mode === 'audio_transcription' || mode === 'audio_speech';
+    if (!MODES.has(String(mode)) && entry.input_cost_per_token === undefined && !isSound) return;
     const name = ownNameOf(id, prefix);
     if (REGIONAL.test(name) || name.length > 120) return;
     const line = lineOf(entry, (next) => ownNameOf(next, prefix));
-    if (line.usd === undefined && line.context === undefined && line.ends === undefined) return;
+    const isUsed = !isSound && (line.context !== undefined || line.ends !== undefined);
+    if (line.usd === undefined && !isUsed) return;
     for (const vendor of vendors.split(' ')) {
       out[vendor] ??= {};
       // A name with its provider's prefix is the newer spelling, wherever it stands.

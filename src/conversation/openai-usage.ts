@@ -1,7 +1,7 @@
 /** Token counts as both APIs of OpenAI and the many vendors of them report them, in the one usage model. */
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
-import { bothCounts, tokenCount, toldCost, type Usage } from './usage.ts';
+import { bothCounts, partsOf, tokenCount, toldCost, type Usage } from './usage.ts';
 
 const members = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
@@ -36,8 +36,11 @@ export function openaiCounts(
   );
   const total = tokenCount(usage.total_tokens);
   const both = bothCounts(prompt, output, total);
-  const all = both.input;
-  const beyond = Math.max(0, (total ?? 0) - all - both.output);
+  const unsaid = Math.max(0, (total ?? 0) - both.input - both.output);
+  // Mistral counts what it heard in the total alone.
+  const heard = tokenCount(usage.prompt_audio_seconds) ? unsaid : 0;
+  const all = both.input + heard;
+  const beyond = unsaid - heard;
   // Cached tokens that the prompt does not include: more than the prompt has (Grok on Azure), or as many as the total has
   // beyond prompt and completion. Tokens that are reported as both read and written (Gemini behind OpenRouter) count as read.
   const cached = (cacheRead ?? 0) + (stated ?? 0);
@@ -54,14 +57,16 @@ export function openaiCounts(
   // xAI does not include reasoning in `completion_tokens`, which its total shows. Vercel's gateway leaves Gemini's out of
   // both, which shows only if reasoning exceeds completion.
   const isBeside = (reasoning ?? 0) > 0 && (beyond === reasoning || reasoning! > both.output);
+  const made = isBeside ? both.output : both.output - (reasoning ?? 0);
   return {
     input: outside ? all : all - (cacheRead ?? 0) - (cacheWrite ?? 0),
-    output: isBeside ? both.output : both.output - (reasoning ?? 0),
+    output: made,
     unknown: both.unknown,
     cacheRead,
     cacheWrite,
     cacheWrite1h: cacheWrite === undefined ? undefined : tokenCount(hour),
     reasoning,
+    parts: partsOf(details, outputDetails, made),
     nanoUsd: toldCost(usage),
     hosted: searches === undefined ? undefined : { web_search_requests: searches },
   };

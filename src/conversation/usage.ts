@@ -32,14 +32,47 @@ export interface Usage {
   readonly nanoUsd?: number | undefined;
   /** A count that nothing in the answer says; it is 0 here, and what is paid for is an estimate. */
   readonly unknown?: 'input' | 'output';
+  /** Tokens of `input` and `output` that a vendor tells apart, and may charge differently for. */
+  readonly parts?: TokenParts | undefined;
+  /** Sound that was heard, where it is paid for by time. */
+  readonly seconds?: number | undefined;
+  /** Letters that were spoken. */
+  readonly characters?: number | undefined;
   /** Further runs of models that the vendor charges for and leaves out of the counts above. */
   readonly extraRuns?: readonly ExtraRun[];
+}
+
+export interface TokenParts {
+  readonly inputAudio?: number | undefined;
+  readonly inputText?: number | undefined;
+  readonly outputAudio?: number | undefined;
+  readonly outputText?: number | undefined;
 }
 
 export interface ExtraRun {
   /** Undefined: the model that answered. */
   readonly model?: string | undefined;
   readonly usage: Usage;
+}
+
+/**
+ * The parts that OpenAI's APIs tell in the details of a prompt and of an answer, and OpenRouter, which tells images in place
+ * of text (https://openrouter.ai/docs/api/api-reference/chat); undefined: none.
+ * @param output all that was made, without reasoning
+ */
+export function partsOf(
+  prompt: JsonObject,
+  made: JsonObject,
+  output: number,
+): TokenParts | undefined {
+  const [inputText, inputAudio] = [tokenCount(prompt.text_tokens), tokenCount(prompt.audio_tokens)];
+  const outputAudio = tokenCount(made.audio_tokens);
+  const images = tokenCount(made.image_tokens);
+  const outputText =
+    tokenCount(made.text_tokens) ?? (images ? Math.max(0, output - images) : undefined);
+  return inputText || inputAudio || outputText || outputAudio
+    ? { inputText, inputAudio, outputText, outputAudio }
+    : undefined;
 }
 
 /** All prompt tokens, cached or not: Chat `prompt_tokens`, Responses `input_tokens`. */
@@ -129,6 +162,8 @@ export const withServiceTier = (usage: Usage | undefined, tier: unknown): Usage 
 const sum = (a: number | undefined, b: number | undefined) =>
   a === undefined && b === undefined ? undefined : (a ?? 0) + (b ?? 0);
 
+const NO_PARTS: TokenParts = {};
+
 /** Usage of several hops as one. */
 export function addUsage(a: Usage, b: Usage): Usage {
   const hosted: Record<string, number> = { ...a.hosted };
@@ -144,8 +179,19 @@ export function addUsage(a: Usage, b: Usage): Usage {
     reasoning: sum(a.reasoning, b.reasoning),
   };
   const extraRuns = [...(a.extraRuns ?? []), ...(b.extraRuns ?? [])];
+  const { parts: own = NO_PARTS } = a;
+  const { parts: more = NO_PARTS } = b;
   return {
     ...total,
+    ...((own !== NO_PARTS || more !== NO_PARTS) && {
+      parts: {
+        inputAudio: sum(own.inputAudio, more.inputAudio),
+        inputText: sum(own.inputText, more.inputText),
+        outputAudio: sum(own.outputAudio, more.outputAudio),
+        outputText: sum(own.outputText, more.outputText),
+      },
+    }),
+    ...((a.seconds ?? b.seconds) !== undefined && { seconds: sum(a.seconds, b.seconds) }),
     ...(Object.keys(hosted).length > 0 && { hosted }),
     ...(extraRuns.length > 0 && { extraRuns }),
   };

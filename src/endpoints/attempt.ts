@@ -288,6 +288,7 @@ export function startOf(
     inputTokens: promptTokens(running),
     maxOutputTokens: completes ? allowed?.tokens : 0,
     media,
+    characters: endpoint.name === 'audio-speech' ? request.characters : undefined,
     choices: completes || media ? (allowed?.choices ?? 1) : 1,
     serviceTier: undefined,
   };

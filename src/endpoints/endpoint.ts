@@ -70,7 +70,7 @@ const speech = (bytes: number): TryStart['media'] => ({
 const transcript = (bytes: number): TryStart['media'] => {
   const heard = (bytesOfToken: number) => {
     const input = Math.min(14_000, Math.ceil(bytes / bytesOfToken));
-    return { input, output: Math.min(2000, input) };
+    return { input, output: Math.min(2000, input), seconds: bytes / (10 * bytesOfToken) };
   };
   return { likely: heard(800), most: heard(200) };
 };

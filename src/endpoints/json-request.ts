@@ -67,7 +67,7 @@ export async function jsonRequest(
     valueAt('encoding_format') === 'base64' && (valueAt('output_dtype') ?? 'float') === 'float';
   const isDefaultModel = named === undefined;
   const known = { model: checkedModel(model), isDefaultModel, stream, allowed, wantsBase64 };
-  return new JsonRequest(bytes, known, members.get('model'));
+  return new JsonRequest(bytes, known, members.get('model'), members.get('input'));
 }
 
 /** More than any vendor takes at once. */
@@ -110,6 +110,7 @@ class JsonRequest implements EndpointRequest {
 
     /** Where the model's name stands; undefined: nowhere. */
     private readonly member: Member | undefined,
+    private readonly input: Member | undefined,
   ) {
     this.#bytes = bytes;
     this.model = model;
@@ -121,6 +122,12 @@ class JsonRequest implements EndpointRequest {
 
   get bytes(): number {
     return this.#bytes.length;
+  }
+
+  get characters(): number | undefined {
+    if (this.input === undefined) return undefined;
+    const value = decodeJson(this.#bytes.subarray(this.input.valueStart, this.input.valueEnd));
+    return typeof value === 'string' ? value.length : undefined;
   }
 
   bodyFor({ model }: { readonly model: string }): Uint8Array {

@@ -34,7 +34,7 @@ export function answerResponse(
       usage: found,
       final: found !== undefined,
       content: true,
-      unmeasured: endpoint.media === true && (found === undefined || isCostAlone(found)),
+      unmeasured: endpoint.media === true && (found === undefined || hasNoTokens(found)),
       // Only the text of completions is tokens.
       bytes: endpoint.name === 'completions' ? bytes : 0,
     });
@@ -96,9 +96,9 @@ export function answerResponse(
   return new Response(body, { status, headers: nativeHeaders(headers) });
 }
 
-/** The vendor tells what it costs, and no tokens. */
-const isCostAlone = ({ input, unknown, nanoUsd }: Usage): boolean =>
-  nanoUsd !== undefined && unknown === 'output' && input === 0;
+/** The vendor tells what it costs, or how long it is, and no tokens. */
+const hasNoTokens = ({ input, unknown, nanoUsd, seconds }: Usage): boolean =>
+  (nanoUsd ?? seconds) !== undefined && unknown === 'output' && input === 0;
 
 /** A whole body through its filters. */
 function filtered(chunks: readonly Uint8Array[], filters: readonly ChunkFilter[]): Buffer {

@@ -29,6 +29,8 @@ export interface EndpointRequest {
   readonly wantsBase64?: boolean;
   /** Forms set no limit of tokens. */
   readonly allowed?: AllowedOutput;
+  /** Of the text in `input`. */
+  readonly characters?: number | undefined;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;
   /** What goes out as `content-type`. */

@@ -1,8 +1,9 @@
 /** Finds the usage in an answer that passes: in JSON, or in the last frames of an event stream. */
 
-import { bothCounts, tokenCount, toldCost, type Usage } from '../conversation/usage.ts';
+import { bothCounts, partsOf, tokenCount, toldCost, type Usage } from '../conversation/usage.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
-import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { object } from '../lib/json/typed-reads.ts';
 
 /** Vendors write it before the data or behind it. */
 const HEAD_BYTES = 16 * 1024;
@@ -73,30 +74,48 @@ function objectAt(text: string, start: number): JsonObject | undefined {
   return undefined;
 }
 
-/** The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`; of images, a cost may be all. */
+/**
+ * The counts of these APIs: `prompt_tokens` and `completion_tokens`, or `input_tokens` and `output_tokens`; a cost, or the
+ * length of what was heard (openai-node, transcriptions.ts: Duration; Mistral's `prompt_audio_seconds`), may be all.
+ */
 export function usageOf(usage: JsonObject): Usage | undefined {
   const total = tokenCount(usage.total_tokens);
   const made = tokenCount(usage.completion_tokens) ?? tokenCount(usage.output_tokens);
   const prompt = tokenCount(usage.prompt_tokens) ?? tokenCount(usage.input_tokens);
   const nanoUsd = toldCost(usage);
+  const heard = tokenCount(usage.prompt_audio_seconds);
+  const seconds = heard ?? (usage.type === 'duration' ? tokenCount(usage.seconds) : undefined);
+  const beside = {
+    ...(seconds !== undefined && { seconds }),
+    ...(nanoUsd !== undefined && { nanoUsd }),
+  };
   if ((prompt ?? made ?? total) === undefined) {
-    return nanoUsd === undefined ? undefined : { input: 0, output: 0, unknown: 'output', nanoUsd };
+    return nanoUsd === undefined && seconds === undefined
+      ? undefined
+      : { input: 0, output: 0, unknown: 'output', ...beside };
   }
   const both = bothCounts(
     made === undefined ? (prompt ?? total) : prompt,
     made,
     prompt === undefined && made === undefined ? undefined : total,
   );
-  const { input } = both;
-  const cached = cachedIn(usage.prompt_tokens_details) ?? cachedIn(usage.input_tokens_details);
+  // Mistral counts what it heard in the total alone.
+  const unsaid = heard === undefined ? 0 : Math.max(0, (total ?? 0) - both.input - both.output);
+  const input = both.input + unsaid;
+  const details =
+    object(usage.prompt_tokens_details) ??
+    object(usage.input_tokens_details) ??
+    object(usage.input_token_details);
+  const cached = tokenCount(details?.cached_tokens);
   const cacheRead = cached === undefined ? undefined : Math.min(cached, input);
+  const madeDetails =
+    object(usage.completion_tokens_details) ?? object(usage.output_tokens_details);
+  const parts = partsOf(details ?? {}, madeDetails ?? {}, both.output);
   return {
     ...both,
     input: input - (cacheRead ?? 0),
     ...(cacheRead !== undefined && { cacheRead }),
-    ...(nanoUsd !== undefined && { nanoUsd }),
+    ...(parts !== undefined && { parts }),
+    ...beside,
   };
 }
-
-const cachedIn = (details: Json | undefined): number | undefined =>
-  isObject(details) ? tokenCount(details.cached_tokens) : undefined;

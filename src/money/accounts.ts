@@ -14,6 +14,7 @@ import {
   addUsage,
   type ExtraRun,
   nanoUsd,
+  type TokenParts,
   totalInput,
   totalOutput,
   type Usage,
@@ -290,9 +291,15 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     const withMedia = (tokens: MediaTokens | undefined): Usage =>
       tokens === undefined
         ? usage
-        : { input: usage.input + tokens.input, output: tokens.output * choices };
+        : {
+            ...usage,
+            input: usage.input + tokens.input,
+            output: tokens.output * choices,
+            seconds: tokens.seconds,
+          };
     const output = estimate.allowed(media?.most.output ?? maxOutputTokens, choices);
-    const most = { input: withMedia(media?.most).input, output };
+    const { parts } = this.start;
+    const most = { ...withMedia(media?.most), output, parts: partsOf(parts, output) };
     return {
       tokens: totalInput(usage) + usage.output,
       nanoUsd: this.#applied(withMedia(media?.likely))?.cost,
@@ -302,11 +309,10 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   }
 
   #expectedUsage(): Usage {
-    const { inputTokens, maxOutputTokens, choices } = this.start;
-    return {
-      input: inputTokens,
-      output: this.account.options.estimate.reserved(this, maxOutputTokens, choices),
-    };
+    const { inputTokens, maxOutputTokens, choices, characters, parts } = this.start;
+    const output = this.account.options.estimate.reserved(this, maxOutputTokens, choices);
+    if (characters === undefined && parts === undefined) return { input: inputTokens, output };
+    return { input: inputTokens, output, characters, parts: partsOf(parts, output) };
   }
 
   #served(usage: Usage): Served {
@@ -392,11 +398,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (this.#outlives === 'yes') this.#leftOutliving();
     const { estimate, journal, onCost } = this.account.options;
     const counted = this.#counted;
-    const usage = counted?.usage ?? this.#used(result);
+    const usage = counted?.usage ?? this.#spoken(this.#used(result));
     const exact = usage === undefined || (result.final && this.#isWhole(usage));
     const price = this.#priceOf(result.model);
-    const isUnknown = result.unmeasured === true && price?.pricesUnmeasured !== true;
     const isUnpriced = usage === undefined || counted !== undefined;
+    const isUnknown =
+      result.unmeasured === true && !isUnpriced && price?.coversUnmeasured(usage) !== true;
     const known = isUnpriced ? undefined : isUnknown ? this.#told(usage) : this.#paid(usage, price);
     const applied = counted ?? known;
     // A try without an answer costs nothing, whatever the price.
@@ -417,6 +424,11 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     if (isOne && exact && usage?.cacheRead !== undefined)
       this.account.read(this.target, usage, known?.rates);
     this.account.ended(this, cost, usage);
+  }
+
+  #spoken(usage: Usage | undefined): Usage | undefined {
+    const { characters } = this.start;
+    return usage === undefined || characters === undefined ? usage : { ...usage, characters };
   }
 
   /** What is paid for; undefined: nothing. */
@@ -497,6 +509,9 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     };
   }
 }
+
+const partsOf = (parts: TryStart['parts'], output: number): TokenParts | undefined =>
+  parts && { inputAudio: parts.inputAudio, ...(parts.speaks && { outputAudio: output }) };
 
 function allTokens(usage: Usage): number {
   const all = withExtraRuns(usage);

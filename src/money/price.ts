@@ -2,7 +2,12 @@
 
 import { cataloguePrice, modelsFile } from '../config/models/model-facts.ts';
 import { isSameModel, MAX_NAME } from '../config/models/names.ts';
-import type { ModelPrice, PriceTier, Rates } from '../config/sections/prices.ts';
+import {
+  type ModelPrice,
+  PART_RATES,
+  type PriceTier,
+  type Rates,
+} from '../config/sections/prices.ts';
 import { isWithin, type TimeWindow, weekTime } from '../config/sections/time-window.ts';
 import { totalInput, type Usage } from '../conversation/usage.ts';
 import { memberOf } from '../lib/json/json-members.ts';
@@ -83,6 +88,7 @@ const TOKEN_RATES = [
   'cacheWrite',
   'cacheWrite1h',
   'reasoning',
+  ...(Object.keys(PART_RATES) as (keyof typeof PART_RATES)[]),
 ] as const satisfies readonly (keyof Rates)[];
 
 const NO_PRICE: KnownPrice = { at: () => undefined };
@@ -193,8 +199,6 @@ export class PriceVersion {
   readonly effectiveFrom: number;
   /** What a search of the vendor's own tool costs is known. */
   readonly pricesSearches: boolean;
-  /** What an answer costs that is not measured in tokens is known. */
-  readonly pricesUnmeasured: boolean;
   /** It stands in the configuration. */
   readonly isConfigured: boolean;
   readonly model: ModelPrice;
@@ -215,7 +219,6 @@ export class PriceVersion {
     // In a file a price that is left out is nothing; the catalogue does not know it.
     this.isConfigured = source === 'config';
     this.pricesSearches = this.isConfigured || price.search > 0;
-    this.pricesUnmeasured = price.request > 0 || (price.input === 0 && price.output === 0);
     this.model = price;
     this.#usual = this.#applied(price, {});
     this.#tiers = price.tiers.map(({ rates, above, serviceTier }) =>
@@ -223,6 +226,15 @@ export class PriceVersion {
     );
     this.#times = [undefined, ...price.tiers.filter(({ time }) => time !== undefined)];
     this.#places = [undefined, ...Object.keys(price.regions)];
+  }
+
+  /** What an answer costs that tells no tokens is known: by the request, by its length, or nothing. */
+  coversUnmeasured({ seconds, characters }: Usage): boolean {
+    const { request, input, output, minute = 0, character = 0 } = this.model;
+    if (request > 0) return true;
+    if (minute > 0 || character > 0)
+      return (minute > 0 && seconds !== undefined) || (character > 0 && characters !== undefined);
+    return input === 0 && output === 0;
   }
 
   /** @param inputTokens all prompt tokens of one request, cached ones included */
@@ -298,6 +310,12 @@ export class PriceVersion {
       reasoning,
       search,
       request,
+      minute: rates.minute,
+      character: rates.character,
+      input_audio: rates.inputAudio,
+      input_text: rates.inputText,
+      output_audio: rates.outputAudio,
+      output_text: rates.outputText,
     });
     return { rates: new PicoRates(rates), json };
   }
@@ -305,10 +323,11 @@ export class PriceVersion {
 
 /** Tokens alone are cheaper in a batch, and dearer in a region. */
 function scaledBy(rates: Rates, factor: number): Rates {
-  const { search, request } = rates;
-  const tokens = Object.fromEntries(
+  const scaled: Record<string, number | undefined> = { ...rates };
+  for (const kind of TOKEN_RATES) {
+    const rate = rates[kind];
     // Without what a binary fraction adds.
-    TOKEN_RATES.map((kind) => [kind, Number((rates[kind] * factor).toPrecision(12))]),
-  ) as Omit<Rates, 'search' | 'request'>;
-  return { ...tokens, search, request };
+    if (rate !== undefined) scaled[kind] = Number((rate * factor).toPrecision(12));
+  }
+  return scaled as unknown as Rates;
 }

@@ -13,6 +13,7 @@ import type {
 import { BYTES_PER_TOKEN, estimatedTokens } from '../conversation/usage.ts';
 import { containsAny, needles } from '../lib/bytes/bytes.ts';
 import { imageHeader } from '../lib/bytes/image-header.ts';
+import { secondsOf } from '../lib/bytes/media-length.ts';
 import type { ReadonlyHeaders } from '../lib/http/headers.ts';
 import type { RouteRequest } from './request.ts';
 
@@ -41,8 +42,12 @@ const BYTES_PER_TOKEN_OF_LETTERS = 5.6;
 const SAMPLED = 32_768;
 /** A smaller body is decoded for its media only if it seems to contain any. */
 const SMALL_BODY = 64_000;
-/** How the protocols name images and documents. */
+/** How the protocols name images, documents, and what they only link to. */
 const MEDIA = needles('"image', '"input_image', '"input_file', '"document"', '"file"');
+const CHAT_MEDIA = needles('"image', '"input_image', '"video_url', '"document"', '"file"');
+const GEMINI_MEDIA = needles('"image', '"audio', '"video', '"fileUri', '"file_uri');
+const mediaNames = (protocol: ProtocolName) =>
+  protocol === 'google-gemini' ? GEMINI_MEDIA : protocol === 'openai-chat' ? CHAT_MEDIA : MEDIA;
 
 /** A lazy request for the router: facts that no rule reads are never computed, and none is computed twice. */
 export function requestFacts(input: FactsInput): RouteRequest {
@@ -53,7 +58,7 @@ export function requestFacts(input: FactsInput): RouteRequest {
 interface ComputedFacts {
   time?: number;
   latestTurns?: readonly Turn[];
-  tokens?: number;
+  tokens?: EstimatedTokens;
   images?: number;
   documents?: number;
   toolNames?: readonly string[];
@@ -99,6 +104,14 @@ class Facts implements RouteRequest {
   }
 
   get tokens(): number {
+    return this.estimated().all;
+  }
+
+  get heard(): number {
+    return this.estimated().heard;
+  }
+
+  private estimated(): EstimatedTokens {
     this.known.tokens ??= estimateTokens(this.bytes, this.request, this.protocol, this.model);
     return this.known.tokens;
   }
@@ -175,8 +188,14 @@ function countMedia(turns: readonly Turn[], media: 'image' | 'document'): number
   return count;
 }
 
+interface EstimatedTokens {
+  readonly all: number;
+  /** Those of sound, which may have a price of their own. */
+  readonly heard: number;
+}
+
 /**
- * Four bytes a token, with a correction for two-byte letters. Media count by their pixels or pages: by the
+ * Four bytes a token, with a correction for two-byte letters. Media count by their pixels, pages or seconds: by the
  * bytes of their base64 every image would be a long context.
  */
 function estimateTokens(
@@ -184,32 +203,38 @@ function estimateTokens(
   request: DecodedRequest,
   protocol: ProtocolName,
   model: string,
-): number {
+): EstimatedTokens {
   const hasMedia =
-    bytes >= SMALL_BODY || (request.bytes !== undefined && containsAny(request.bytes, MEDIA));
-  const [text, media] = hasMedia ? withoutMedia(bytes, request, protocol, model) : [bytes, 0];
+    bytes >= SMALL_BODY ||
+    (request.bytes !== undefined && containsAny(request.bytes, mediaNames(protocol)));
+  const [text, media, heard] = hasMedia
+    ? withoutMedia(bytes, request, protocol, model)
+    : [bytes, 0, 0];
   const letters = request.bytes === undefined ? 0 : shareOfTwoByteLetters(request.bytes);
   const perByte = (1 - letters) / BYTES_PER_TOKEN + letters / BYTES_PER_TOKEN_OF_LETTERS;
-  return Math.ceil(Math.max(0, text) * perByte) + media;
+  return { all: Math.ceil(Math.max(0, text) * perByte) + media, heard };
 }
 
-/** Bytes of a body beside its media, and the tokens of these. */
+/** Bytes of a body beside its media, the tokens of these, and those of sound among them. */
 function withoutMedia(
   bytes: number,
   request: DecodedRequest,
   protocol: ProtocolName,
   model: string,
-): readonly [text: number, media: number] {
+): readonly [text: number, media: number, heard: number] {
   let text = bytes;
   let media = 0;
+  let heard = 0;
   const visit = (block: Block) => {
     if (block.type !== 'media') return innerBlocks(block).forEach(visit);
-    media += estimateMedia(block, protocol, model);
+    const tokens = estimateMedia(block, protocol, model);
+    media += tokens;
+    if (block.media === 'audio') heard += tokens;
     if (block.source.type === 'base64') text -= block.source.data.length;
     else if (block.source.type === 'text') text -= block.source.text.length;
   };
   for (const turn of request.conversation.turns) turn.blocks.forEach(visit);
-  return [text, media];
+  return [text, media, heard];
 }
 
 /**
@@ -279,13 +304,39 @@ const PAGE_BYTES = 75_000;
 /** The tokens of one block. A model named `claude…` has Anthropic's rule, any other that of the client's protocol. */
 export function estimateMedia(block: MediaBlock, protocol: ProtocolName, model: string): number {
   const { source, media } = block;
-  if (media === 'audio' || media === 'video') return 0;
+  if (media === 'audio' || media === 'video') return recordingTokens(source, media, model);
   if (media === 'document') return documentTokens(source);
   const claude = protocol === 'anthropic-messages' || model.startsWith('claude');
   const size = source.type === 'base64' ? imageHeader(source.data) : undefined;
   // Not an image of a kind that vendors accept.
   if (source.type === 'base64' && size === undefined) return 0;
   return claude ? claudeTokens(size) : openaiTokens(size, block.detail);
+}
+
+/** Of a recording whose length is not known: it is somewhere else. */
+const USUAL_SECONDS = 60;
+/** More than any window has. */
+const MAX_RECORDING = 10_000_000;
+/**
+ * Tokens of a second of sound: OpenAI (https://developers.openai.com/api/docs/guides/realtime-costs), Mistral (a token is
+ * 80 ms: https://www.scaleway.com/en/docs/managed-inference/reference-content/model-catalog), Qwen (openai-compatible Omni:
+ * https://help.aliyun.com/zh/model-studio/qwen-omni).
+ */
+const SOUND: readonly (readonly [model: RegExp, tokens: number])[] = [
+  [/\bgpt-|\bo\d/i, 10],
+  [/voxtral|mistral/i, 12.5],
+  [/qwen/i, 25],
+];
+/** Gemini's, and the most that any vendor counts (https://ai.google.dev/gemini-api/docs/tokens). */
+const OTHER_SOUND = 32;
+/** One picture a second, with its sound (https://ai.google.dev/gemini-api/docs/video-understanding). */
+const FILM = 300;
+
+function recordingTokens(source: MediaSource, media: 'audio' | 'video', model: string): number {
+  const seconds =
+    source.type === 'base64' ? secondsOf(source.mediaType, source.data) : USUAL_SECONDS;
+  const sound = SOUND.find(([name]) => name.test(model))?.[1] ?? OTHER_SOUND;
+  return Math.min(MAX_RECORDING, Math.ceil(seconds * (media === 'video' ? FILM : sound)));
 }
 
 /**

@@ -20,6 +20,8 @@ export interface RouteRequest {
   readonly stream: boolean;
   /** An estimate of the prompt's size. */
   readonly tokens: number;
+  /** Those of it that are sound; left out: none. */
+  readonly heard?: number;
   /** Images since the user's last message, those in tool results included. */
   readonly images: number;
   /** PDFs and other files, anywhere in the prompt. */

@@ -20,7 +20,7 @@ test.each<[string, string, unknown]>([
         input_tokens_details: { text_tokens: 10, image_tokens: 40, cached_tokens: 20 },
       },
     }),
-    { input: 30, output: 4160, cacheRead: 20 },
+    { input: 30, output: 4160, cacheRead: 20, parts: { inputText: 10 } },
   ],
   [
     'in the last frame but one of a stream',
@@ -32,7 +32,11 @@ test.each<[string, string, unknown]>([
     '{"results":[],"usage":{"total_tokens":150}}',
     { input: 150, output: 0, unknown: 'output' },
   ],
-  ['of a duration', '{"text":"x","usage":{"type":"duration","seconds":9}}', undefined],
+  [
+    'of a duration',
+    '{"text":"x","usage":{"type":"duration","seconds":9}}',
+    { input: 0, output: 0, unknown: 'output', seconds: 9 },
+  ],
   ['of no sense', '{"usage":{"prompt_tokens":-1},"usage":"x"}', undefined],
   ['of none', '{"text":"x"}', undefined],
 ])('%s', (_where, text, usage) => {

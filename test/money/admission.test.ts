@@ -54,13 +54,22 @@ function startVendor(holds = false) {
 
 async function start(key: object, holds = false) {
   vendor = startVendor(holds);
-  const prices = { dear: { input: 0, output: 100 }, cheap: { input: 0, output: 0 } };
+  const free = { input: 0, output: 0 };
+  const prices = {
+    dear: { input: 0, output: 100 },
+    cheap: free,
+    sound: { ...free, input_audio: 5000 },
+    film: { input: 100, output: 0 },
+    voice: { ...free, output_audio: 2000 },
+    spoken: { ...free, character: 1_000_000 },
+    noted: { ...free, minute: 600_000 },
+  };
   gateway = await startInProcess({
     providers: {
       up: {
         protocol: 'openai-chat',
         base_url: `${vendor.url}/v1`,
-        models: ['dear', 'cheap'],
+        models: Object.keys(prices),
         prices,
       },
       ant: { protocol: 'anthropic-messages', base_url: `${vendor.url}/v1`, models: ['claude'] },
@@ -268,6 +277,43 @@ describe('what a request allows is reserved', () => {
     const statuses = (await Promise.all(asked)).map(({ status }) => status);
     expect(statuses.filter((status) => status === 200)).toHaveLength(4);
   });
+});
+
+/** Nine seconds of 8000 bytes. */
+function wav(): string {
+  const bytes = Buffer.alloc(72_000);
+  bytes.write('RIFF', 0, 'latin1');
+  bytes.write('WAVEfmt ', 8, 'latin1');
+  bytes.writeUInt32LE(8000, 28);
+  return bytes.toString('base64');
+}
+const of = (...content: object[]) => ({ messages: [{ role: 'user', content }], max_tokens: 1 });
+const film = { fileData: { fileUri: 'gs://a/b', mimeType: 'video/mp4' } };
+test.each([
+  ['sound', CHAT, of({ type: 'input_audio', input_audio: { data: wav(), format: 'wav' } })],
+  ['film', CHAT, of({ type: 'video_url', video_url: { url: 'https://a.example/b.mp4' } })],
+  ['film', '/v1beta/models/film:generateContent', { contents: [{ role: 'user', parts: [film] }] }],
+  ['voice', CHAT, { messages, max_tokens: 1000, modalities: ['text', 'audio'] }],
+  ['spoken', '/v1/audio/speech', { input: 'Hi.', voice: 'alloy' }],
+])('%s by %s that costs more than the budget never goes out', async (model, path, body) => {
+  const { vendor } = await start({ budgets: [{ usd: 1, per: 'day' }] });
+  const answer = await post(path, { model, ...body });
+  expect([402, 429]).toContain(answer.status);
+  expect(vendor.models).toEqual([]);
+});
+
+test('a recording that is paid for by the minute and costs more than the budget never goes out', async () => {
+  const { vendor, gateway } = await start({ budgets: [{ usd: 1, per: 'day' }] });
+  const form = new FormData();
+  form.set('model', 'noted');
+  form.set('file', new File([Buffer.alloc(72_000)], 'a.wav'));
+  const answer = await fetch(`${gateway.url}/v1/audio/transcriptions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${KEY}` },
+    body: form,
+  });
+  expect([402, 429]).toContain(answer.status);
+  expect(vendor.models).toEqual([]);
 });
 
 test('a key without limits sees what it has spent', async () => {

@@ -6,6 +6,7 @@ import { openaiChat } from '../../src/codecs/openai-chat/index.ts';
 import type { MediaBlock } from '../../src/conversation/types.ts';
 import { ClientRequest } from '../../src/gateway/client-request.ts';
 import { imageHeader } from '../../src/lib/bytes/image-header.ts';
+import { secondsOf } from '../../src/lib/bytes/media-length.ts';
 import { estimateMedia, requestFacts } from '../../src/routing/facts.ts';
 
 function png(width: number, height: number): string {
@@ -55,6 +56,43 @@ const image = (data: string, more: Partial<MediaBlock> = {}): MediaBlock => ({
   media: 'image',
   source: { type: 'base64', mediaType: 'image/png', data },
   ...more,
+});
+
+/** As many seconds of so many bytes. */
+function wav(rate: number, seconds: number, told = rate): string {
+  const bytes = Buffer.alloc(rate * seconds);
+  bytes.write('RIFF', 0, 'latin1');
+  bytes.write('WAVEfmt ', 8, 'latin1');
+  bytes.writeUInt32LE(told, 28);
+  return bytes.toString('base64');
+}
+
+/** An MP4 whose index of version 1 or 0 stands behind so many bytes of pictures. */
+function film(seconds: number, pictures = 0, version = 0): string {
+  const head = Buffer.from('\0\0\0\x18ftypisom\0\0\0\0isommp42', 'latin1');
+  const index = Buffer.alloc(44);
+  index.write('mvhd', 4, 'latin1');
+  index[8] = version;
+  const at = version === 0 ? 20 : 28;
+  index.writeUInt32BE(version === 0 ? 1 : 1000, at);
+  if (version === 0) index.writeUInt32BE(seconds, at + 4);
+  else index.writeBigUInt64BE(BigInt(seconds * 1000), at + 4);
+  return Buffer.concat([head, Buffer.alloc(pictures, 1), index]).toString('base64');
+}
+
+describe('the length of a recording', () => {
+  test.each([
+    ['WAV', 'audio/wav', wav(8000, 3), 3],
+    ['WAV without a rate', 'audio/wav', wav(64_000, 1, 0), 2],
+    ['MP4', 'video/mp4', film(90), 90],
+    ['MP4 with its index at the end', 'video/mp4', film(90, 900_001), 90],
+    ['MP4 of version 1', 'audio/mp4', film(90, 10, 1), 90],
+    ['MP4 without a length', 'video/mp4', film(0, 199_932), 2],
+    ['MP3', 'audio/mpeg', Buffer.alloc(16_000).toString('base64'), 2],
+    ['Ogg', 'audio/ogg', Buffer.alloc(8000).toString('base64'), 2],
+    ['another film', 'video/webm', Buffer.alloc(200_000).toString('base64'), 2],
+    ['nothing', 'audio/wav', '', 0],
+  ])('%s', (_, type, data, seconds) => expect(secondsOf(type, data)).toBeCloseTo(seconds, 1));
 });
 
 describe('the size of an image', () => {
@@ -108,6 +146,37 @@ describe('tokens', () => {
     expect(estimateMedia(image('', url), 'openai-chat', 'm')).toBe(765);
     expect(estimateMedia(image('', url), 'anthropic-messages', 'm')).toBe(1600);
     expect(openai('AAAA')).toBe(0);
+  });
+
+  const recording = (media: 'audio' | 'video', mediaType: string, data: string, model: string) =>
+    estimateMedia(
+      { type: 'media', media, source: { type: 'base64', mediaType, data } },
+      'openai-chat',
+      model,
+    );
+  const minute = wav(16_000, 60);
+  test.each([
+    ['gpt-audio-1.5', 600],
+    ['openai/gpt-4o-audio-preview', 600],
+    ['voxtral-small-latest', 750],
+    ['qwen3-omni-flash', 1500],
+    ['gemini-2.5-flash', 1920],
+    ['some-model', 1920],
+  ])('a minute of sound at %s', (model, tokens) =>
+    expect(recording('audio', 'audio/wav', minute, model)).toBe(tokens),
+  );
+
+  test('a film counts by its pictures, one whose length nobody knows as a minute, none without end', () => {
+    expect(recording('video', 'video/mp4', film(90), 'm')).toBe(27_000);
+    expect(recording('video', 'video/mp4', film(4e9), 'm')).toBe(10_000_000);
+    const source = { type: 'url', url: 'https://youtu.be/x' } as const;
+    expect(estimateMedia({ type: 'media', media: 'video', source }, 'google-gemini', 'm')).toBe(
+      18_000,
+    );
+    const all = { ...source, type: 'file-id', id: 'f' } as never;
+    expect(
+      estimateMedia({ type: 'media', media: 'audio', source: all }, 'google-gemini', 'm'),
+    ).toBe(1920);
   });
 
   test('documents count by their pages', () => {

@@ -22,7 +22,7 @@ const some = <N extends Node>(node: N) => node.optional('unknown');
 const price = number('a price in USD', { minimum: 0, maximum: 1_000_000 });
 const usd = some(price);
 
-/** USD per million tokens; `search` per thousand searches. */
+/** As `Rates` of `sections/prices.ts`. */
 const RATES = {
   input: usd,
   output: usd,
@@ -32,8 +32,12 @@ const RATES = {
   reasoning: usd,
   search: usd,
   request: usd,
+  minute: usd,
+  character: usd,
   input_audio: usd,
   output_audio: usd,
+  input_text: usd,
+  output_text: usd,
 };
 const tier = closed('other prices for some requests', {
   above: some(count('prompt tokens above which it counts')),

@@ -4,7 +4,7 @@ import { createPublicKey, type KeyObject, verify } from 'node:crypto';
 import type { InputKind, ModelFacts } from '../../conversation/models/model-entry.ts';
 import type { Facts } from '../../conversation/profile-facts.ts';
 import { globTest } from '../../lib/text/glob.ts';
-import { type FilePrice, type FileTier, type ModelPrice, modelPrice } from '../sections/prices.ts';
+import { type FilePrice, type ModelPrice, modelPrice } from '../sections/prices.ts';
 import {
   answerName,
   bareName,
@@ -19,15 +19,11 @@ import {
 export interface Price extends ModelPrice {
   /** configuration: from `prices` of the provider; catalogue: from the dated file; family: of a model's predecessor. */
   readonly source: 'configuration' | 'catalogue' | 'family';
-  /** Audio tokens of the prompt and of the answer where they have prices of their own. */
-  readonly inputAudio?: number;
-  readonly outputAudio?: number;
 }
 
 interface LinePrices extends FilePrice {
-  readonly input_audio?: number;
-  readonly output_audio?: number;
-  readonly tiers?: readonly (FileTier & { readonly input_audio?: number })[];
+  readonly input_text?: number;
+  readonly output_text?: number;
 }
 
 /** A line about a model; `model-schema.ts` says what each member means. */
@@ -296,13 +292,12 @@ function abilityIn(name: 'tools' | 'reasoning', letter: string, can: string, can
   return cannot.includes(letter) ? { [name]: false } : {};
 }
 
-function priceIn(id: string, { input_audio, output_audio, ...prices }: LinePrices): Price {
-  return {
-    ...modelPrice(id, prices),
-    source: 'catalogue',
-    ...(input_audio !== undefined && { inputAudio: input_audio }),
-    ...(output_audio !== undefined && { outputAudio: output_audio }),
+function priceIn(id: string, { input_text, output_text, ...prices }: LinePrices): Price {
+  const text = {
+    ...(input_text !== undefined && { inputText: input_text }),
+    ...(output_text !== undefined && { outputText: output_text }),
   };
+  return { ...modelPrice(id, prices, text), source: 'catalogue' };
 }
 
 /** The public key of the releases, raw, in base64. Its private key is kept where releases are made (CONTRIBUTING.md). */

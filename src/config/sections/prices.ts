@@ -27,8 +27,15 @@ const KINDS = {
     'as cache_write',
   ),
   reasoning: million('tokens of reasoning.').optional('as output'),
+  input_audio: million('prompt tokens of sound.').optional('as input'),
+  output_audio: million('generated tokens of sound.').optional('as output'),
   search: thousand("searches that the vendor's own tool made.").optional('nothing'),
-  request: thousand('requests that were answered.').optional('nothing'),
+  request: thousand('answered requests.').optional('nothing'),
+};
+
+const LENGTHS = {
+  minute: thousand('minutes of transcribed sound.').optional('nothing'),
+  character: million('spoken characters.').optional('nothing'),
 };
 
 export const tierTime = oneOrMore(
@@ -70,9 +77,10 @@ const price = closed('The price of a model.', {
   input: million('prompt tokens.'),
   output: million('generated tokens, reasoning included.'),
   ...KINDS,
+  ...LENGTHS,
   tiers: list(
     tier,
-    'Other prices for some requests, with the keys of a price; the last tier that applies is used. Kinds that default to `input` or `output` follow those of the tier; others are as for the model.',
+    'Other prices for some requests, with the same keys; the last one that applies counts. Kinds that default to `input` or `output` follow those of the tier.',
   ).optional('none'),
   regions: named(
     number(undefined, { minimum: 0, maximum: 1000 }),
@@ -86,19 +94,38 @@ const price = closed('The price of a model.', {
 });
 
 export type FilePrice = FileForm<typeof price>;
-export type FileTier = FileForm<typeof tier>;
 type OwnTier = ProgramForm<typeof tier>;
 type OwnPrice = ProgramForm<typeof price>;
-type WrittenRates = Pick<OwnPrice, keyof Rates>;
+type WrittenRates = Pick<OwnPrice, Exclude<keyof Rates, keyof TextRates>> & TextRates;
 
-/** USD per million tokens; `search` and `request` per thousand. */
-export type Rates = Required<Pick<OwnPrice, 'input' | 'output' | ProgramName<keyof typeof KINDS>>>;
+/** Kinds of tokens that cost as all others of the prompt or of the answer do where they have no price of their own. */
+export const PART_RATES = {
+  inputAudio: 'input',
+  inputText: 'input',
+  outputAudio: 'output',
+  outputText: 'output',
+} as const;
+type PartRate = keyof typeof PART_RATES;
+/** Prices that few models have. */
+const RARE = [
+  'minute',
+  'character',
+  ...(Object.keys(PART_RATES) as PartRate[]),
+] as const satisfies readonly string[];
+type RareRate = (typeof RARE)[number];
 
-type ProgramName<K extends string> = K extends 'cache_write'
-  ? 'cacheWrite'
-  : K extends 'cache_write_1h'
-    ? 'cacheWrite1h'
-    : K;
+/** Of models whose usual tokens are images; only the catalogue has them. */
+export type TextRates = Readonly<Partial<Record<'inputText' | 'outputText', number>>>;
+
+/** USD per million tokens and characters; `search`, `request` and `minute` per thousand. */
+export type Rates = Required<
+  Pick<OwnPrice, 'input' | 'output' | Exclude<ProgramName<keyof typeof KINDS>, PartRate>>
+> &
+  Readonly<Partial<Record<RareRate, number>>>;
+
+type ProgramName<K extends string> = K extends `${infer A}_${infer B}`
+  ? `${A}${Capitalize<ProgramName<B>>}`
+  : K;
 
 export type FreeSearchesPrice = NonNullable<OwnPrice['freeSearches']>;
 
@@ -126,7 +153,7 @@ export interface ModelPrice extends Rates {
 
 const written = named(
   oneOrMore(price, 'A price, or a list of prices of which each counts from its `effective_from`.'),
-  'Prices by model name or glob. Exact names take precedence, then globs in the order of the file. They override the prices that hopgate knows.',
+  'Prices by model name or glob: exact names first, then globs in the order of the file. They override built-in ones.',
 );
 
 /** Exact names first; of one name the newest price first. A price that is left out is that of an ordinary token. */
@@ -145,10 +172,10 @@ export const resolvePrices = (written: FileForm<typeof prices>): readonly ModelP
   inProgram(prices, written);
 
 /** One price of a model, as the file has it. */
-export const modelPrice = (model: string, written: FilePrice): ModelPrice =>
-  priceOf(model, inProgram(price, written));
+export const modelPrice = (model: string, written: FilePrice, text?: TextRates): ModelPrice =>
+  priceOf(model, { ...inProgram(price, written), ...text });
 
-function priceOf(model: string, price: OwnPrice): ModelPrice {
+function priceOf(model: string, price: OwnPrice & TextRates): ModelPrice {
   const { tiers = [], effectiveFrom = 0, regions = {}, searchPer = 'search', freeSearches } = price;
   return {
     model,
@@ -172,10 +199,23 @@ function tierRates(price: WrittenRates, tier: OwnTier): Rates {
   const { cached, cacheWrite, cacheWrite1h, reasoning, ...rest } = price;
   return ratesOf({
     ...rest,
+    ...partsOfTier(price, tier),
     ...(tier.input === undefined && { cached, cacheWrite, cacheWrite1h }),
     ...(tier.output === undefined && { reasoning }),
     ...tier,
   });
+}
+
+/** The share of the usual price that a part has in the model's own price. */
+function partsOfTier(price: WrittenRates, tier: OwnTier): Partial<Rates> {
+  const parts: Partial<Record<PartRate, number>> = {};
+  for (const [part, whole] of Object.entries(PART_RATES) as [PartRate, 'input' | 'output'][]) {
+    const [own, usual, now] = [price[part], price[whole], tier[whole]];
+    if (own === undefined) continue;
+    parts[part] =
+      now === undefined || usual === 0 ? own : Number(((own * now) / usual).toPrecision(12));
+  }
+  return parts;
 }
 
 const ratesOf = ({
@@ -187,6 +227,7 @@ const ratesOf = ({
   reasoning = output,
   search = 0,
   request = 0,
+  ...others
 }: WrittenRates): Rates => ({
   input,
   output,
@@ -196,4 +237,7 @@ const ratesOf = ({
   reasoning,
   search,
   request,
+  ...Object.fromEntries(
+    RARE.filter((kind) => others[kind] !== undefined).map((kind) => [kind, others[kind]]),
+  ),
 });

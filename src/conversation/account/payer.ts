@@ -19,6 +19,8 @@ export interface Payer {
 export interface MediaTokens {
   readonly input: number;
   readonly output: number;
+  /** Where they are paid for by time. */
+  readonly seconds?: number;
 }
 
 /** What was counted of a try. */
@@ -53,6 +55,10 @@ export interface TryStart {
   readonly maxOutputTokens: number | undefined;
   /** Of images and sound, whose length in bytes says nothing of tokens: what money is reserved for, beside the prompt. */
   readonly media?: { readonly likely: MediaTokens; readonly most: MediaTokens } | undefined;
+  /** Sound in the prompt, and whether the answer is to be sound, which may have prices of their own; left out: none. */
+  readonly parts?: { readonly inputAudio: number; readonly speaks: boolean } | undefined;
+  /** Of a text that is spoken. */
+  readonly characters?: number | undefined;
   /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
   readonly choices?: number;
   /** As the request that goes out names it (flex, priority, …); what the answer names counts before it. */

@@ -42,6 +42,14 @@ export class StartOfTry implements TryStart {
     return facts.tokens + estimatedTokens(more);
   }
 
+  get parts(): TryStart['parts'] {
+    const { facts, request } = this.#attempt;
+    const { heard = 0 } = facts;
+    const { modalities } = request.conversation.settings.rest ?? {};
+    const speaks = Array.isArray(modalities) && modalities.includes('audio');
+    return heard === 0 && !speaks ? undefined : { inputAudio: heard, speaks };
+  }
+
   get maxOutputTokens(): number | undefined {
     return this.#allowedOutput().tokens;
   }

@@ -242,7 +242,9 @@ describe('the data', () => {
     };
     expect(priceOfLine(painter)).toEqual({
       input: 4,
+      input_text: 2,
       output: 120,
+      output_text: 12,
       reasoning: 12,
       tiers: [
         { service_tier: 'priority', output: 240, reasoning: 24 },
@@ -250,6 +252,16 @@ describe('the data', () => {
       ],
     });
     expect(priceOfLine({ ...painter, mode: 'chat' })).toMatchObject({ input: 2, output: 12 });
+    const free = { input: 0, output: 0 };
+    const sound = { litellm_provider: 'openai', mode: 'audio_speech' };
+    expect(priceOfLine({ ...sound, input_cost_per_character: 1.5e-5 })).toEqual({
+      ...free,
+      character: 15,
+    });
+    const heard = { ...sound, mode: 'audio_transcription', input_cost_per_second: 0.0001 };
+    expect(priceOfLine(heard)).toEqual({ ...free, minute: 6 });
+    // Where tokens have a price, that of a second is the same in other words.
+    expect(priceOfLine({ ...heard, input_cost_per_token: 1e-6 })).toEqual({ input: 1, output: 0 });
   });
 
   test.each([

@@ -1,7 +1,13 @@
 /** Token counts of Gemini, converted to and from the one usage model. */
 
-import { bothCounts, tokenCount, totalInput, type Usage } from '../../../conversation/usage.ts';
-import type { JsonObject } from '../../../lib/json/json.ts';
+import {
+  bothCounts,
+  type TokenParts,
+  tokenCount,
+  totalInput,
+  type Usage,
+} from '../../../conversation/usage.ts';
+import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { compact, field, object } from '../wire.ts';
 
 /**
@@ -32,8 +38,34 @@ export function decodeUsage(value: unknown): Usage | undefined {
     unknown,
     cacheRead: cached,
     reasoning,
+    parts: partsOf(usage),
     serviceTier: servedTier(usage),
   };
+}
+
+/** Sound in the prompt that no cache had, and what was made (googleapis/js-genai, types.ts: ModalityTokenCount). */
+function partsOf(usage: JsonObject): TokenParts | undefined {
+  const made = field(usage, 'candidatesTokensDetails');
+  const heard = modality(field(usage, 'promptTokensDetails'), 'AUDIO');
+  if (made === undefined && heard === 0) return undefined;
+  const cached = heard === 0 ? 0 : modality(field(usage, 'cacheTokensDetails'), 'AUDIO');
+  return {
+    inputAudio: Math.max(0, heard - cached),
+    ...(made !== undefined && {
+      outputAudio: modality(made, 'AUDIO'),
+      outputText: modality(made, 'TEXT'),
+    }),
+  };
+}
+
+function modality(details: Json | undefined, name: string): number {
+  if (!Array.isArray(details)) return 0;
+  let sum = 0;
+  for (const detail of details) {
+    if (!isObject(detail) || detail.modality !== name) continue;
+    sum += tokenCount(field(detail, 'tokenCount')) ?? 0;
+  }
+  return sum;
 }
 
 /** Vertex's `trafficType` (googleapis/python-genai, types.py: TrafficType) in the words of requests. */

@@ -37,12 +37,15 @@ export function usageOf(response: JsonObject): Usage | undefined {
   };
 }
 
+/** The model of images where the tool names none (openai-node 6.x, responses.ts: ImageGeneration.model). */
+const USUAL_PAINTER = 'gpt-image-2.6-sunburst';
+
 /** Images that a hosted tool made, with a model of its own: the counts of the answer leave them out (Wei-Shaw/sub2api#4644). */
 function drawnIn({ tool_usage: used, tools }: JsonObject): ExtraRun | undefined {
   const usage = isObject(used) ? decodeUsage(used.image_gen) : undefined;
   if (usage === undefined || totalInput(usage) + totalOutput(usage) === 0) return undefined;
   const { model } = objects(tools).find(({ type }) => type === 'image_generation') ?? {};
-  return { ...(typeof model === 'string' && { model }), usage };
+  return { model: typeof model === 'string' ? model : USUAL_PAINTER, usage };
 }
 
 /**
