@@ -5,7 +5,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
-import { withoutEncrypted, withoutKept } from './kept.ts';
+import { withoutEncrypted, withoutKept, withoutOddSearches } from './kept.ts';
 import { withShorterTexts } from './long-texts.ts';
 import { RefusedMedia, withoutKnownMedia, withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
@@ -75,6 +75,8 @@ function withoutRefused(
       return withoutKept(conversation, refusal.incomplete, stripped);
     case 'encrypted':
       return withoutEncrypted(conversation, refusal.of, stripped);
+    case 'action':
+      return withoutOddSearches(conversation, stripped);
     case 'pairing':
       return withoutPairs(conversation, error.message, stripped);
     case 'tools-missing':

@@ -61,6 +61,30 @@ const withSearchesAsText = (conversation: Conversation, stripped: NoteStripped):
     return text === '' ? undefined : { type: 'text', text };
   });
 
+/** openai-node, responses.ts: ResponseFunctionWebSearch */
+const isSound = (action: unknown): boolean =>
+  isObject(action) &&
+  ((action.type === 'search' && (action.query ?? action.queries) !== undefined) ||
+    (action.type === 'open_page' && action.url !== undefined) ||
+    action.type === 'find_in_page');
+
+/** The vendor's own searches whose action it would not have written so, else all of them: what was found is in the answers. */
+export function withoutOddSearches(
+  conversation: Conversation,
+  stripped: NoteStripped,
+): Conversation {
+  const without = (isOdd: (action: unknown) => boolean) =>
+    withoutBlocks(conversation, 'searches', stripped, (block) => {
+      const isSearch = block.type === 'tool-call' && block.by === 'provider';
+      const value = isSearch ? block.wire?.value : undefined;
+      return isObject(value) && value.type === 'web_search_call' && isOdd(value.action)
+        ? undefined
+        : block;
+    });
+  const left = without((action) => !isSound(action));
+  return left.turns === conversation.turns ? without(() => true) : left;
+}
+
 function withoutBlocks(
   conversation: Conversation,
   what: string,

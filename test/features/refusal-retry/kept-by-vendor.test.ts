@@ -49,7 +49,41 @@ const NOT_KEPT = (id: string) =>
 /** The source, what the client sends, the refusal, and what is sent then. */
 type Row = readonly [source: string, asked: readonly Json[], Scripted, then: readonly Json[]];
 
+const search = (action?: JsonObject) => ({
+  type: 'web_search_call',
+  status: 'completed',
+  ...(action && { action }),
+});
+const looked = search({ type: 'search', query: 'tea' });
+
 const RESPONSES: readonly Row[] = [
+  [
+    'a search that the client wrote as another, https://github.com/openai/codex/issues/7073',
+    [user, search({ type: 'other' }), looked, said, user],
+    openAi(
+      "Invalid value: 'other'. Supported values are: 'search', 'open_page', and 'find_in_page'.",
+      {
+        param: 'input[1].action.type',
+        code: 'invalid_value',
+      },
+    ),
+    [user, looked, said, user],
+  ],
+  [
+    'a search without its words, https://github.com/openai/codex/pull/7061',
+    [user, search({ type: 'search' }), said, user],
+    openAi("Missing required parameter: 'input[1].action.query'.", {
+      param: 'input[1].action.query',
+      code: 'missing_required_parameter',
+    }),
+    [user, said, user],
+  ],
+  [
+    'a search that looks right, in the same words',
+    [user, looked, said, user],
+    openAi("Invalid value: 'search'.", { param: 'input[1].action.type', code: 'invalid_value' }),
+    [user, said, user],
+  ],
   [
     'unsealed reasoning, https://github.com/vercel/ai/issues/7543',
     [user, reasoning({ encrypted_content: null }), { id: 'fc_1', ...call }, output],
