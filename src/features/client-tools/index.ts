@@ -8,6 +8,7 @@ import type {
   ClientToolKind,
   Conversation,
   HostedTool,
+  MediaSource,
   Tool,
   ToolChoice,
   Turn,
@@ -144,12 +145,18 @@ class Items {
   }
 }
 
-/** What the screen showed; the action before it has no form that other vendors know. */
+/** What the screen showed; the action before it has no form that other vendors know. A codec says that a file is not there. */
 function screenshot({ output }: JsonObject): readonly Block[] | undefined {
-  const url = isObject(output) ? output.image_url : undefined;
-  if (typeof url !== 'string') return undefined;
+  const { image_url: url, file_id: id } = isObject(output) ? output : {};
+  const source: MediaSource | undefined =
+    typeof url === 'string'
+      ? sourceOfUrl(url)
+      : typeof id === 'string'
+        ? { type: 'file-id', id }
+        : undefined;
+  if (source === undefined) return undefined;
   return [
     { type: 'text', text: 'The screen after an earlier action:' },
-    { type: 'media', media: 'image', source: sourceOfUrl(url) },
+    { type: 'media', media: 'image', source },
   ];
 }

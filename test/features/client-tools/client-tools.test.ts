@@ -211,11 +211,9 @@ describe.each(VENDORS)('at a vendor (%s)', (vendor) => {
     expect(toolNames(protocolOf(vendor), upstream.modelRequests[0]!.body)).toEqual([]);
   });
 
-  test('the screen in the output of a computer reaches the model', async () => {
-    upstream.enqueue({ parts: [{ kind: 'text', text: 'x' }] });
-    const data = Buffer.from('\x89PNG\r\n\x1a\n').toString('base64');
+  const lookedAt = (screen: object) => {
     const call_id = 'call_1';
-    const input = [
+    return [
       { role: 'user', content: 'Look.' },
       {
         type: 'computer_call',
@@ -228,12 +226,34 @@ describe.each(VENDORS)('at a vendor (%s)', (vendor) => {
       {
         type: 'computer_call_output',
         call_id,
-        output: { type: 'computer_screenshot', image_url: `data:image/png;base64,${data}` },
+        output: { type: 'computer_screenshot', ...screen },
       },
     ];
-    await ask({ model, input }, false);
+  };
+
+  test('the screen in the output of a computer reaches the model', async () => {
+    upstream.enqueue({ parts: [{ kind: 'text', text: 'x' }] });
+    const data = Buffer.from('\x89PNG\r\n\x1a\n').toString('base64');
+    await ask({ model, input: lookedAt({ image_url: `data:image/png;base64,${data}` }) }, false);
     expect(upstream.refusals).toEqual([]);
     expect(textsIn(upstream.modelRequests[0]!.body)).toContain(data);
+  });
+
+  test('a screen that only its vendor has is told to the model and in a note', async () => {
+    upstream.enqueue({ parts: [{ kind: 'text', text: 'x' }] });
+    const response = await fetch(`${gateway.url}/v1/responses`, {
+      method: 'POST',
+      body: JSON.stringify({ model, input: lookedAt({ file_id: 'file-screen' }) }),
+    });
+    expect(response.status).toBe(200);
+    expect(upstream.refusals).toEqual([]);
+    const sent = textsIn(upstream.modelRequests[0]!.body);
+    if (protocolOf(vendor) === 'openai-responses') {
+      expect(sent).toContain('file-screen');
+      return;
+    }
+    expect(sent).toMatch(/The screen after an earlier action:.*\[image (?:not shown|omitted)\]/);
+    expect(response.headers.get('x-hopgate-notes')).toContain('content_dropped');
   });
 });
 
