@@ -192,8 +192,8 @@ export const PROFILE_FACTS = {
   assistantLast: flag('Accepts a conversation that ends with an assistant message.'),
   // None. An answer to `prefix` begins with the message once more, which is left out.
   prefill: oneOf(
-    ['prefix', 'partial'],
-    'Chat: the field that marks a prefill (a last assistant message).',
+    ['prefix', 'partial', 'continue'],
+    'Chat: the field that marks a prefill (a last assistant message); `continue`: `continue_final_message`.',
   ),
   // True.
   prefillWhileThinking: flag('Accepts it while the model reasons.'),

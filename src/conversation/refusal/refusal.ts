@@ -52,7 +52,7 @@ export type EncryptedContent = 'reasoning' | 'summary' | 'either' | 'search resu
 /** Messages of vendors and of chat templates, and the profile fact that each one shows. */
 const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   [
-    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool|last message must have role user|last message of .{1,80} must be a user message|last message .{0,40}must not be from the assistant|ending with a model turn are not supported|requests ends? with a user role|2 or more assistant messages at the end|response prefill is incompatible with enable_thinking|add_generation_prompt to true when the last message is from the assistant/,
+    /does not support assistant message prefill|conversation must end with a user message|expected last role user or tool|last message must have role user|last message of .{1,80} must be a user message|last message .{0,40}must not be from the assistant|ending with a model turn are not supported|requests ends? with a user role|2 or more assistant messages at the end|response prefill is incompatible with enable_thinking|continue_final_message is set but the final message does not appear|add_generation_prompt to true when the last message is from the assistant/,
     { assistantLast: false },
   ],
   [

@@ -7,7 +7,14 @@ export const sglang: Vendor = {
   name: 'SGLang',
   presets: { sglang: local(30000, 'sglang') },
   profiles: {
-    sglang: { ...TEMPLATE, reasoningField: 'reasoning_content', documents: false },
+    sglang: {
+      ...TEMPLATE,
+      reasoningField: 'reasoning_content',
+      documents: false,
+      // Otherwise it takes the message for the user's: python/sglang/srt/entrypoints/openai/serving_chat.py
+      prefill: 'continue',
+      prefillWhileThinking: false,
+    },
   },
   words: [
     {

@@ -14,6 +14,9 @@ export const vllm: Vendor = {
       reasoningField: 'reasoning',
       // github.com/vllm-project/vllm/pull/28248
       readableReasoning: true,
+      // github.com/vllm-project/vllm/pull/8942
+      prefill: 'continue',
+      prefillWhileThinking: false,
       documents: false,
     },
   },

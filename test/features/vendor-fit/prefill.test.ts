@@ -233,3 +233,111 @@ describe('through the gateway, at a vendor in the words of Mistral', () => {
     expect(pieces.map(([, text]) => text).join('')).toBe(' red and blue');
   });
 });
+
+const CONTINUED = { add_generation_prompt: false, continue_final_message: true };
+
+describe.each(['vllm', 'sglang'])('%s continues the last message', (profile) => {
+  const target = targetOf(profile, 'qwen3-8b', 'openai-chat');
+
+  test.each(names)('of %s', (name) => {
+    const request = CLIENTS[name]('Name three.', 'One is');
+    const sent = vendorRequest(target, request, PROTOCOL[name]);
+    expect(sent.body).toMatchObject(CONTINUED);
+    expect(lastOf(sent)).toEqual({ role: 'assistant', content: 'One is' });
+  });
+
+  test.each([
+    ['that the user said', { messages: [{ role: 'user', content: 'Hi' }] }, 'anthropic-messages'],
+    [
+      'of a Chat client, which asks for that itself',
+      { messages: [{ role: 'assistant', content: 'So' }] },
+      'openai-chat',
+    ],
+    [
+      'where the model is asked to reason',
+      { ...CLIENTS.Messages('Hi', 'So'), thinking: { type: 'enabled', budget_tokens: 2000 } },
+      'anthropic-messages',
+    ],
+  ] as const)('not one %s', (_, request, client) => {
+    const asked = { model: 'm', max_tokens: 3000, ...request } as unknown as JsonObject;
+    const { body } = vendorRequest(target, asked, client);
+    expect(body).not.toHaveProperty('continue_final_message');
+    expect(body).not.toHaveProperty('add_generation_prompt');
+  });
+});
+
+describe('through the gateway, at a server in the words of vLLM', () => {
+  const head = { id: 'a', object: 'chat.completion', created: 1, model: 'm' };
+  interface Asked {
+    readonly messages: readonly { readonly role: string; readonly content: string }[];
+    readonly stream?: boolean;
+    readonly add_generation_prompt?: boolean;
+    readonly continue_final_message?: boolean;
+  }
+  /** vllm/entrypoints/openai/protocol.py, vllm/tokenizers/mistral.py, transformers' apply_chat_template. */
+  function refusal({ messages, add_generation_prompt: begins = true, ...asked }: Asked) {
+    const { role, content } = messages.at(-1)!;
+    const isContinued = asked.continue_final_message === true;
+    if (begins && isContinued)
+      return 'Cannot set both `continue_final_message` and `add_generation_prompt` to True.';
+    if (role === 'assistant' && begins)
+      return 'Cannot set `add_generation_prompt` to True when the last message is from the assistant. Consider using `continue_final_message` instead.';
+    if (isContinued && content.startsWith('<think>'))
+      return 'continue_final_message is set but the final message does not appear in the chat after applying the chat template! This can happen if the chat template deletes portions of the final message.';
+    return undefined;
+  }
+  const server = Bun.serve({
+    port: 0,
+    async fetch(request) {
+      const asked = (await request.json()) as Asked;
+      const message = refusal(asked);
+      if (message !== undefined) {
+        const error = { message, type: 'BadRequestError', param: null, code: 400 };
+        return Response.json({ error }, { status: 400 });
+      }
+      const content = asked.continue_final_message === true ? ' red and blue' : 'Red.';
+      if (asked.stream !== true) {
+        const choice = { index: 0, message: { role: 'assistant', content }, finish_reason: 'stop' };
+        return Response.json({ ...head, choices: [choice] });
+      }
+      const choices = [{ index: 0, delta: { role: 'assistant', content }, finish_reason: 'stop' }];
+      const chunk = { ...head, object: 'chat.completion.chunk', choices };
+      return new Response(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE]\n\n`, {
+        headers: { 'content-type': 'text/event-stream' },
+      });
+    },
+  });
+  let gateway: InProcess;
+  beforeAll(async () => {
+    const base_url = `http://127.0.0.1:${server.port}/v1`;
+    gateway = await startInProcess({
+      providers: { up: { preset: 'vllm', base_url, models: ['m'] } },
+      samples: { mode: 'off' },
+    });
+  });
+  afterAll(async () => {
+    await gateway.stop();
+    await server.stop(true);
+  });
+
+  const ask = async (assistant: string, stream: boolean): Promise<string> => {
+    const answered = await fetch(`${gateway.url}/v1/messages`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' },
+      body: JSON.stringify({ ...CLIENTS.Messages('Name three.', assistant), stream }),
+    });
+    expect(answered.status).toBe(200);
+    return answered.text();
+  };
+
+  test.each([false, true])(
+    'an answer goes on where the client stopped; streamed: %p',
+    async (stream) => {
+      expect(await ask('One is', stream)).toContain('" red and blue"');
+    },
+  );
+
+  test('a template that drops the message gets a turn of the user behind it', async () => {
+    expect(await ask('<think>hm', false)).toContain('"Red."');
+  });
+});

@@ -69,7 +69,9 @@ export function encodeMessages(
   }
   const messages = leading.content === '' ? writer.done() : mergeSystem(writer.done());
   const last = messages.at(-1);
-  if (markedPrefill(conversation, target) === undefined || !isObject(last)) return messages;
+  const isMarked =
+    profile.prefill !== 'continue' && markedPrefill(conversation, target) !== undefined;
+  if (!isMarked || !isObject(last)) return messages;
   return [...messages.slice(0, -1), { ...last, [profile.prefill!]: true }];
 }
 

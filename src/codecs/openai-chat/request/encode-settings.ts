@@ -4,6 +4,7 @@ import { noteLostSettings } from '../../../conversation/lost-fields.ts';
 import { effortOfBudget } from '../../../conversation/models/efforts.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { acceptedUser, SHARED_FIELDS, sharedField } from '../../../conversation/openai-fields.ts';
+import { markedPrefill } from '../../../conversation/prefill.ts';
 import type { Profile } from '../../../conversation/profile-facts.ts';
 import type { Target } from '../../../conversation/target.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
@@ -47,6 +48,10 @@ export function encodeSettings(
   }
   if (settings.stream && target.profile.streamUsage !== false) {
     body.stream_options = { include_usage: true };
+  }
+  if (target.profile.prefill === 'continue' && markedPrefill(conversation, target) !== undefined) {
+    body.add_generation_prompt = false;
+    body.continue_final_message = true;
   }
   encodeRest(settings, origin?.protocol === 'openai-responses', body, notes);
   return compact(body);
