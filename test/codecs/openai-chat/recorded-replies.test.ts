@@ -38,7 +38,11 @@ interface Completion extends JsonObject {
     readonly prompt_tokens: number;
     readonly completion_tokens: number;
     readonly total_tokens: number;
-    readonly prompt_tokens_details?: { readonly cached_tokens?: number } | null;
+    readonly prompt_audio_seconds?: number | null;
+    readonly prompt_tokens_details?: {
+      readonly cached_tokens?: number;
+      readonly audio_tokens?: number;
+    } | null;
     readonly completion_tokens_details?: { readonly reasoning_tokens?: number } | null;
   };
 }
@@ -87,13 +91,16 @@ else {
         // Some vendors count cached or reasoning tokens outside the total, so the total grows by them.
         const cached = Number(body.usage.prompt_tokens_details?.cached_tokens ?? 0);
         const beside = cached > body.usage.prompt_tokens ? cached : 0;
+        // Mistral counts what it heard in the total alone.
+        const { prompt_audio_seconds: isHeard } = body.usage;
+        const heard = isHeard ? Number(body.usage.prompt_tokens_details?.audio_tokens) : 0;
         expect({ file, prompt: out.usage.prompt_tokens }).toEqual({
           file,
-          prompt: body.usage.prompt_tokens + beside,
+          prompt: body.usage.prompt_tokens + beside + heard,
         });
         const thought = Number(body.usage.completion_tokens_details?.reasoning_tokens ?? 0);
         const completion = body.usage.completion_tokens;
-        const rest = body.usage.total_tokens - body.usage.prompt_tokens - completion;
+        const rest = body.usage.total_tokens - body.usage.prompt_tokens - heard - completion;
         // Gemini's thoughts are in the total alone.
         const unlisted = thought === 0 ? Math.max(0, rest) : 0;
         const listed = thought > completion || rest === thought ? thought : 0;
