@@ -376,3 +376,11 @@ export function sseEvent(event: string, data: string): string {
 export function sseComment(text: string): string {
   return `: ${text}\n\n`;
 }
+
+const KEEP_ALIVE = /^(?::|\[?(?:ping|pong|heartbeat|keep[-_ ]?alive)\]?$|(?:null|"")$)/i;
+
+/**
+ * Is the data of a frame, which is no JSON object, a keep-alive? Relays write comments as data (Vertex AI's partner models:
+ * anomalyco/opencode#50871; OpenRouter's, through others: mnfst/llm-gateway#2053), or a word.
+ */
+export const isKeepAlive = (data: string): boolean => KEEP_ALIVE.test(data.trim());

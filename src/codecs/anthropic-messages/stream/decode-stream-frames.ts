@@ -2,6 +2,7 @@
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
+import { isKeepAlive } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, parseJson } from '../../../lib/json/json.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import type { UpstreamContext } from '../../codec.ts';
@@ -25,16 +26,18 @@ export function plainText(data: string, prefix: string): string | undefined {
   return text.includes('\\') ? undefined : text;
 }
 
-/** @throws GatewayError upstream */
-export function parseFrame(data: string): JsonObject {
+/** Undefined for a keep-alive. @throws GatewayError upstream */
+export function parseFrame(data: string): JsonObject | undefined {
   let value: Json;
   try {
     value = parseJson(data);
   } catch {
+    if (isKeepAlive(data)) return undefined;
     throw brokenAnswer('The upstream sent a frame that is not JSON.');
   }
-  if (!isObject(value)) throw brokenAnswer('The upstream sent a frame that is no event.');
-  return value;
+  if (isObject(value)) return value;
+  if (isKeepAlive(data)) return undefined;
+  throw brokenAnswer('The upstream sent a frame that is no event.');
 }
 
 /** An event that only Messages knows. */

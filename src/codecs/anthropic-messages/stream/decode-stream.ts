@@ -92,6 +92,7 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
     }
     if (data === '[DONE]' || data === '') return NOTHING;
     const event = parseFrame(data);
+    if (event === undefined) return [emptyFrame(PROTOCOL)];
     if (this.#waits(event, data.length)) return NOTHING;
     const isOdd = !this.#isOdd && this.#isOddEvent(event, frame.event);
     if (event.type === 'content_block_start') this.#starts++;

@@ -4,7 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import { type BlockHead, emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
-import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, isKeepAlive, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { inBandError } from '../reply/errors.ts';
@@ -79,12 +79,13 @@ export class GeminiStreamDecoder implements StreamDecoder {
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
+      if (isKeepAlive(data)) return [emptyFrame(PROTOCOL)];
       throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     // An error comes in a list, as in an answer that is no stream.
     const listed = Array.isArray(chunk);
     if (listed) [chunk] = chunk as readonly unknown[];
-    if (!isObject(chunk)) return NOTHING;
+    if (!isObject(chunk)) return [emptyFrame(PROTOCOL)];
     const isSaid = !listed && frame.event !== ERROR_LINE;
     const out = this.chunk(chunk, isSaid);
     this.#template.learn(data, frame.event, chunk);

@@ -4,7 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import { emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isKeepAlive, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import {
@@ -112,12 +112,13 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
     try {
       chunk = JSON.parse(data);
     } catch (cause) {
+      if (isKeepAlive(data)) return [emptyFrame(PROTOCOL)];
       throw brokenAnswer('The upstream sent a stream chunk that is not JSON.', cause);
     }
     // Google's errors come in a list.
     const listed = Array.isArray(chunk);
     if (listed) [chunk] = chunk as readonly unknown[];
-    if (!isObject(chunk)) return NOTHING;
+    if (!isObject(chunk)) return [emptyFrame(PROTOCOL)];
     const error = inBandError(chunk, frame.event);
     if (error !== undefined) return this.#fail(error, !listed && isSaid(chunk, frame.event));
     const out = this.#chunk(chunk);

@@ -2,7 +2,7 @@
 
 import { brokenAnswer } from '../../../conversation/errors.ts';
 import type { StreamEvent } from '../../../conversation/events.ts';
-import { ERROR_LINE, type SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, isKeepAlive, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { restOf } from '../reply/decode-reply.ts';
@@ -83,6 +83,7 @@ class ResponsesStreamDecoder implements StreamDecoder {
       return NONE;
     }
     const data = parse(raw);
+    if (data === undefined) return NONE;
     const type = text(data.type) ?? frame.event;
     const untyped = (type === '' || type === ERROR_LINE) && data.error !== undefined;
     if (type === 'error' || untyped) {
@@ -254,12 +255,14 @@ function begunBy(type: string, id = ''): JsonObject | undefined {
 const itemId = (data: JsonObject): string | undefined =>
   text(data.item_id) ?? text(object(data.item)?.id);
 
-function parse(raw: string): JsonObject {
+/** Undefined for a keep-alive. */
+function parse(raw: string): JsonObject | undefined {
   try {
     const value: unknown = JSON.parse(raw);
     if (isObject(value)) return value;
   } catch {
     // The error below is the same as for JSON of another kind.
   }
+  if (isKeepAlive(raw)) return undefined;
   throw brokenAnswer('The upstream sent a stream event that is not a JSON object.');
 }

@@ -11,6 +11,7 @@
  */
 
 import type { Notes } from '../../../conversation/notes.ts';
+import { isKeepAlive } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import { memberOf } from '../../../lib/json/json-members.ts';
 import { number, object, objects, text } from '../wire.ts';
@@ -41,6 +42,7 @@ const RESPONSE_ID = /"response":\s*\{[^{}[\]]*?"id":\s*"([^"\\]+)"/;
 const SEQUENCE = /("sequence_number":\s*)(\d+)/;
 const PLAIN_DELTA = /"delta":\s*("[^"\\]*")/;
 const OUTPUT = /"output":\s*\[\s*\{/;
+const FOREIGN_PING = /^\s*\{\s*(?:\}|"type":\s*"ping")/;
 /** The first event that SDKs take is `response.created`. */
 const SILENT = /^\s*\{\s*(?:\}|"type":\s*"(?:ping|keepalive)")/;
 const UNFINISHED = /"status":\s*"(?:incomplete|failed|cancelled|in_progress)"/;
@@ -91,13 +93,21 @@ class SoundFrames {
   read(json: string): readonly string[] {
     if (this.#over) return [json];
     const isFull = this.#items.length >= MAX_ITEMS || this.#chars > MAX_CHARS;
-    if (json === '' || (!this.#hasBegun && SILENT.test(json))) {
+    const isSilent = json.startsWith('{')
+      ? !this.#hasBegun && SILENT.test(json)
+      : json === '' || isKeepAlive(json);
+    if (isSilent) {
       this.#note('ping');
       return [];
     }
     this.#hasBegun = true;
     if (json === '[DONE]') return isFull ? [json] : this.#missingEnd();
     const name = TYPE.exec(json)?.[1] ?? '';
+    // SDKs throw at events of other names; `keepalive` is OpenAI's own.
+    if (name === 'response.keep_alive' || (name === '' && FOREIGN_PING.test(json))) {
+      this.#note('ping');
+      return [];
+    }
     const type = name.slice('response.'.length);
     this.#before = [];
     const sound = isFull ? json : this.#sound(json, type);
