@@ -1,7 +1,7 @@
 /** Rates and slots that are counted elsewhere: taken ahead of use, so that a request mostly asks nothing. */
 
 import { EngineAway } from '../state/engines/engine.ts';
-import { ASK, type Need, type Source, unavailable } from './limit-state.ts';
+import { ASK, type Need, Soon, type Source, unavailable } from './limit-state.ts';
 import type { Clock, Hold, LimitState, LimitUsage, RateLimit, SlotsLimit } from './limits.ts';
 import { RateState, SlotsState } from './rates.ts';
 
@@ -140,7 +140,8 @@ export class AheadState implements LimitState {
     this.left = limit.amount;
   }
 
-  wait(units: number, now: number): number {
+  wait(asked: number, now: number): number {
+    const units = Math.max(1, asked);
     if (units > this.limit.amount) return Number.POSITIVE_INFINITY;
     if (this.#has(units, now)) return 0;
     const passed = now - this.refusedAt;
@@ -309,11 +310,18 @@ export class AheadState implements LimitState {
   }
 }
 
+/** What one call asks of a limit; without units, it only tells. */
+interface Asked {
+  readonly state: AheadState;
+  readonly units?: number;
+  readonly ahead?: number;
+  readonly need?: Need;
+}
+
 export class Counters implements Source {
   readonly #states = new Set<AheadState>();
+  readonly #telling = new Soon(() => void this.#tell());
   #processes = 1;
-  #flushing: ReturnType<typeof setTimeout> | undefined;
-  #pauseMs = 0;
   #heartbeat: ReturnType<typeof setInterval> | undefined;
   #closed = false;
 
@@ -352,41 +360,34 @@ export class Counters implements Source {
   }
 
   async look(states: readonly LimitState[]): Promise<void> {
-    const takes = states.map((state) => ({ state: state as AheadState, units: 0, ahead: 0 }));
+    const asked = states.map((state) => ({ state: state as AheadState }));
     try {
-      await this.#take(takes, this.options.counter.deadlineMs);
+      await this.#take(asked, this.options.counter.deadlineMs);
     } catch (thrown) {
       if (!(thrown instanceof EngineAway)) throw thrown;
     }
   }
 
   /** One trip. What rates and slots grant of a need is the request's at once. */
-  async #take(
-    takes: readonly {
-      readonly state: AheadState;
-      readonly units: number;
-      readonly ahead: number;
-      readonly need?: Need;
-    }[],
-    deadlineMs: number,
-    renews = false,
-  ): Promise<void> {
+  async #take(asked: readonly Asked[], deadlineMs: number, renews = false): Promise<void> {
     const { counter, clock } = this.options;
-    const sent = takes.map(({ state, units, ahead }) => state.takeWithNews(units, ahead, renews));
+    const sent = asked.map(({ state, units = 0, ahead = 0 }) =>
+      state.takeWithNews(units, ahead, renews),
+    );
     let answer: Answer;
     try {
       answer = await counter.take(sent, deadlineMs);
     } catch (thrown) {
-      takes.forEach(({ state }, i) => {
+      asked.forEach(({ state }, i) => {
         state.tellAgain(sent[i]!);
       });
       throw thrown;
     } finally {
-      for (const { state } of takes) state.calls--;
+      for (const { state } of asked) state.calls--;
     }
     const now = clock.monotonic();
     this.#processes = Math.max(1, answer.processes);
-    takes.forEach(({ state, units, need }, i) => {
+    asked.forEach(({ state, units = 0, need }, i) => {
       const { granted, wait, offset, refunded, wraps, left } = answer.taken[i]!;
       state.left = left;
       if (need !== undefined) need.wait = wait;
@@ -420,7 +421,7 @@ export class Counters implements Source {
     if (chunk === undefined || calls > 0) return;
     const most = Math.min(ahead, Math.floor((left * 0.1) / this.#processes));
     if (most < 2 || chunk.left > most / 2 || now - refusedAt < REFUSED_MS) return;
-    void this.#take([{ state, units: 0, ahead: most }], BACKGROUND_MS).catch(() => {});
+    void this.#take([{ state, ahead: most }], BACKGROUND_MS).catch(() => {});
   }
 
   /** Slots are not used any more. */
@@ -433,35 +434,29 @@ export class Counters implements Source {
   }
 
   flushSoon(pauseMs = this.options.counter.flushMs): void {
-    if (this.#closed || (this.#flushing !== undefined && this.#pauseMs <= pauseMs)) return;
-    clearTimeout(this.#flushing);
-    this.#pauseMs = pauseMs;
-    this.#flushing = setTimeout(() => {
-      this.#flushing = undefined;
-      void this.#tell();
-    }, pauseMs).unref();
+    this.#telling.in(pauseMs);
   }
 
   async #tell(): Promise<void> {
     const now = this.options.clock.monotonic();
-    const takes: { state: AheadState; units: number; ahead: number }[] = [];
+    const asked: Asked[] = [];
     for (const state of this.#states) {
       if (state.chunk !== undefined && now >= state.chunk.until) state.dropChunk();
-      if (state.hasNews) takes.push({ state, units: 0, ahead: 0 });
-      if (takes.length === MAX_TAKES) break;
+      if (state.hasNews) asked.push({ state });
+      if (asked.length === MAX_TAKES) break;
     }
-    if (takes.length === 0) return;
-    await this.#take(takes, BACKGROUND_MS).catch(() => this.flushSoon(BACKGROUND_MS));
+    if (asked.length === 0) return;
+    await this.#take(asked, BACKGROUND_MS).catch(() => this.flushSoon(BACKGROUND_MS));
   }
 
   async #beat(): Promise<void> {
     const now = this.options.clock.monotonic();
-    const takes: { state: AheadState; units: number; ahead: number }[] = [];
+    const asked: Asked[] = [];
     for (const state of this.#states) {
-      if (state.leased > 0) takes.push({ state, units: 0, ahead: 0 });
+      if (state.leased > 0) asked.push({ state });
       else if (state.isAsNew(now)) this.#states.delete(state);
     }
-    await this.#take(takes, BACKGROUND_MS, true).catch(() => {});
+    await this.#take(asked, BACKGROUND_MS, true).catch(() => {});
   }
 
   /** Nobody can be asked. */
@@ -484,7 +479,7 @@ export class Counters implements Source {
 
   async close(): Promise<void> {
     this.#closed = true;
-    clearTimeout(this.#flushing);
+    this.#telling.close();
     clearInterval(this.#heartbeat);
     for (const state of this.#states) {
       state.dropChunk();

@@ -5,7 +5,7 @@ import { EngineAway } from '../state/engines/engine.ts';
 import type { Bank, Drawn, Settlement } from './bank.ts';
 import { boundsAt } from './calendar.ts';
 import { Lease, type SentDraw, Session } from './lease.ts';
-import { ASK, after, type Need, type Source, unavailable } from './limit-state.ts';
+import { ASK, after, type Need, Soon, type Source, unavailable } from './limit-state.ts';
 import {
   type Clock,
   type LimitState,
@@ -27,7 +27,7 @@ const FLUSH_MS = 200;
 const IDLE_MS = 10_000;
 /** A window that the bank knows leaves the memory after this time. */
 const FORGOTTEN_MS = 600_000;
-/** A window whose bank has no more is not asked again for so long. */
+/** A bank is not asked again for so long whether a window has any units left. */
 const HEARD_MS = 100;
 /** Leases of one draw: some milliseconds. */
 const MAX_LEASES = 500;
@@ -58,11 +58,13 @@ export class Window implements LimitState {
 
   wait(units: number, now: number, wall: number): number {
     const { amount, per } = this.limit;
-    if (units > amount) return Number.POSITIVE_INFINITY;
+    if (Math.max(1, units) > amount) return Number.POSITIVE_INFINITY;
     const lease = this.at(wall);
-    if (lease.has(units + lease.promised)) return 0;
-    const isKnown = now - lease.heardAt < HEARD_MS && this.leases.isAloneOrFar;
-    if (lease.remaining >= units || !isKnown) return ASK;
+    if (lease.has(Math.max(1, units) + lease.promised)) return 0;
+    const isHeard = now - lease.heardAt < HEARD_MS;
+    // What takes nothing needs no lease.
+    if (units === 0 && isHeard && lease.remaining > 0) return 0;
+    if (lease.remaining >= Math.max(1, units) || !isHeard || !this.leases.isAloneOrFar) return ASK;
     return per === 'total' ? Number.POSITIVE_INFINITY : lease.end - wall;
   }
 
@@ -129,8 +131,7 @@ export class Leases implements Source, TickTask {
   #living = 1;
   #waiting: Waiting[] = [];
   #running = false;
-  #soon: ReturnType<typeof setTimeout> | undefined;
-  #pauseMs = 0;
+  readonly #soon = new Soon(() => this.#run());
   readonly #noted = new Set<Lease>();
   /** Another process takes over: nothing stays drawn that is not used. */
   #exact = false;
@@ -220,7 +221,7 @@ export class Leases implements Source, TickTask {
       !this.#isFar &&
       this.#bank.hasOthers(lease.session.id) &&
       lease.free > 2 * this.#target(lease);
-    if (!this.#isHere) this.#flushSoon(isWanted ? 0 : FLUSH_MS);
+    if (!this.#isHere) this.#soon.in(isWanted ? 0 : FLUSH_MS);
     else if (isWanted || lease.free < 0 || used < 0) this.#tellAtTickEnd(lease);
   }
 
@@ -353,16 +354,6 @@ export class Leases implements Source, TickTask {
     this.#noted.add(lease);
   }
 
-  #flushSoon(pauseMs: number): void {
-    if ((this.#soon !== undefined && this.#pauseMs <= pauseMs) || this.#closed) return;
-    clearTimeout(this.#soon);
-    this.#pauseMs = pauseMs;
-    this.#soon = setTimeout(() => {
-      this.#soon = undefined;
-      this.#run();
-    }, pauseMs).unref();
-  }
-
   /** For windows alone: the bank knows all of it, so it can be forgotten. */
   isOver(lease: Lease, now: number, wall: number): boolean {
     if (lease.open > 0 || lease.promised > 0) return false;
@@ -421,7 +412,7 @@ export class Leases implements Source, TickTask {
     for (const lease of refusing) {
       lease.ahead = 0;
       lease.giveBack(0);
-      if (lease.freed > 0) this.#flushSoon(0);
+      if (lease.freed > 0) this.#soon.in(0);
     }
   }
 
@@ -545,7 +536,7 @@ export class Leases implements Source, TickTask {
     const { wall, now } = this.#times();
     const failed = (thrown: unknown) => {
       if (!(thrown instanceof EngineAway)) session.over = true;
-      this.#flushSoon(RETRY_MS);
+      this.#soon.in(RETRY_MS);
       return false;
     };
     const answered = (drawn: Drawn) => {
@@ -598,7 +589,7 @@ export class Leases implements Source, TickTask {
       return;
     }
     this.#closed = true;
-    clearTimeout(this.#soon);
+    this.#soon.close();
     for (const { reject } of this.#waiting.splice(0)) reject(unavailable('budgets'));
     const all = [...(this.#session === undefined ? [] : [this.#session]), ...this.#former];
     return Promise.all(

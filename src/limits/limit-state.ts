@@ -35,6 +35,30 @@ export interface Source {
   look(states: readonly LimitState[]): void | Promise<void>;
 }
 
+/** Does its work after a pause, once for all who ask meanwhile; the shortest pause counts. */
+export class Soon {
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #pauseMs = 0;
+  #closed = false;
+
+  constructor(private readonly work: () => void) {}
+
+  in(pauseMs: number): void {
+    if (this.#closed || (this.#timer !== undefined && this.#pauseMs <= pauseMs)) return;
+    clearTimeout(this.#timer);
+    this.#pauseMs = pauseMs;
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined;
+      this.work();
+    }, pauseMs).unref();
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+}
+
 /** @param what `budgets`, `limits` */
 export const unavailable = (what: string) =>
   new GatewayError('overloaded', `The ${what} of this key cannot be checked now.`, {

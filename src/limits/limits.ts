@@ -74,7 +74,10 @@ export interface LimitState {
   limit: Limit;
   /** It has left the memory: another one counts from now on. */
   isDropped: boolean;
-  /** Milliseconds until so many units can be admitted, as far as it is known here; 0: now; Infinity: never; or -1: it must be asked for. */
+  /**
+   * Milliseconds until so many units can be admitted, as far as it is known here; 0: now; Infinity: never; or -1: it must be
+   * asked for. 0 units are admitted where one would be.
+   */
   wait(units: number, now: number, wall: number): number;
   /** Takes them, whether they fit or not. */
   take(units: number, now: number, wall: number, soft: boolean): Hold;

@@ -111,7 +111,7 @@ export class ProcessLimits implements Limits {
     const { states, amounts: own } = isInForce ? known : this.#resolve(charges, now);
     const amounts = given ?? own;
     for (let i = 0; i < states.length; i++) {
-      if (charges[i]!.soft !== true && states[i]!.wait(Math.max(1, amounts[i]!), now, wall) !== 0)
+      if (charges[i]!.soft !== true && states[i]!.wait(amounts[i]!, now, wall) !== 0)
         return this.#askOrRefuse({ charges, amounts, states, tentative, now, wall });
     }
     const holds = new Array<Hold>(states.length);
@@ -133,7 +133,7 @@ export class ProcessLimits implements Limits {
   #askOrRefuse(admitting: Admitting): Admission | Promise<Admission> {
     const { charges, amounts, states, now, wall } = admitting;
     const waits = charges.map(({ soft }, i) =>
-      soft === true ? 0 : states[i]!.wait(Math.max(1, amounts[i]!), now, wall),
+      soft === true ? 0 : states[i]!.wait(amounts[i]!, now, wall),
     );
     if (waits.some((wait) => wait > 0)) return this.#refusal(admitting, waits);
     const needs: (Need & { readonly at: number })[] = [];

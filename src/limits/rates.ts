@@ -159,8 +159,8 @@ export class SlotsState implements LimitState {
   constructor(public limit: SlotsLimit) {}
 
   wait(slots: number): number {
-    if (slots > this.limit.amount) return Number.POSITIVE_INFINITY;
-    return this.held + this.others + slots <= this.limit.amount ? 0 : LOOK_AGAIN_MS;
+    if (Math.max(1, slots) > this.limit.amount) return Number.POSITIVE_INFINITY;
+    return Math.max(1, slots) <= this.remaining() ? 0 : LOOK_AGAIN_MS;
   }
 
   take(slots: number): undefined {
