@@ -100,6 +100,8 @@ export interface RunningServer {
   sendAway(): void;
   /** The same for as long as many connections are open. */
   crowded(is: boolean): void;
+  /** Closes connections that neither send a request nor wait for an answer. */
+  closeIdle(): void;
   /**
    * Takes no new connections and waits for open streams, at most the drain time; a second call ends
    * at once.
@@ -234,6 +236,10 @@ class Servers implements RunningServer, Patience, Upgrader {
   crowded(is: boolean): void {
     this.#crowded = is;
     if (!this.#away) this.#setHandlers();
+  }
+
+  closeIdle(): void {
+    for (const server of this.#all) server.closeIdleConnections();
   }
 
   #setHandlers(): void {

@@ -254,6 +254,34 @@ test.skipIf(process.platform !== 'linux')(
   { timeout: 120_000 },
 );
 
+test.skipIf(process.platform !== 'linux').each([
+  ['right after the start', 0],
+  ['later', 1000],
+])(
+  'idle connections that hold every descriptor do not keep others out: %s',
+  async (_, waitMs) => {
+    const limited = await startGateway(threeProviders(upstream), { descriptors: 256 });
+    upstream.answerWith(() => say('Hi.'));
+    await Bun.sleep(waitMs);
+    const body = JSON.stringify(chat.body);
+    const ask = () =>
+      fetch(limited.url + chat.path, { method: 'POST', headers: { connection: 'close' }, body });
+    const crowd = Array.from({ length: 300 }, () => open(limited.url));
+    for (const { socket } of crowd) socket.write(request(chat.body));
+    try {
+      await until(() => crowd.filter(({ said }) => said().includes('Hi.')).length > 150);
+      for (let i = 0; i < 3; i++) await until(async () => (await ask().catch(() => {}))?.ok);
+      const before = cpuTicks(limited.pid);
+      await Bun.sleep(1000);
+      expect(cpuTicks(limited.pid) - before).toBeLessThan(30);
+    } finally {
+      for (const { socket } of crowd) socket.destroy();
+      await limited.stop();
+    }
+  },
+  { timeout: 60_000 },
+);
+
 /** CPU time that a process has used, in hundredths of a second. */
 function cpuTicks(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');

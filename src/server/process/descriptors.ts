@@ -8,6 +8,8 @@ export interface DescriptorsOptions {
   readonly log: Log;
   /** True: many connections are open, and each answer should be the last of its own. */
   readonly onCrowded: (crowded: boolean) => void;
+  /** None has been left for a while: connections that wait for nothing are to end. */
+  readonly onFull: () => void;
 }
 
 export interface Descriptors {
@@ -22,6 +24,9 @@ const LOOK_SOON_MS = 10;
 // A crowd that has gone may come back.
 const CROWDED_MS = 10_000;
 const TELL_MS = 60_000;
+const SOME = 4;
+// An idle connection keeps its place for so long.
+const PATIENCE_MS = 5000;
 
 /** The limit of open files of this process, as /proc reports it; the runtime has raised it to the hard limit. */
 function mostDescriptors(): number | undefined {
@@ -38,9 +43,35 @@ function mostDescriptors(): number | undefined {
 /**
  * Watches over the descriptors of a process that listens by now. A part of them is held in reserve. When all others
  * are used, the reserve is set free for vendors and files, and new connections wait in the kernel's queue until there
- * is room again. From half of them on, answers close their connections. Does nothing where the number of descriptors is not known.
+ * is room again; after a while, idle ones are closed for them. From half of them on, answers close their connections. Does nothing where the
+ * number of descriptors is not known.
  */
-export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descriptors {
+export function watchDescriptors(options: DescriptorsOptions): Descriptors {
+  let watch: Descriptors | undefined;
+  let timer: ReturnType<typeof setTimeout> | undefined;
+  const begin = () => {
+    // Without any, not even /proc can be read.
+    const some = take(SOME);
+    if (some === undefined) {
+      options.onFull();
+      timer = setTimeout(begin, LOOK_MS);
+      timer.unref();
+      return;
+    }
+    drop(some);
+    watch = watched(options);
+  };
+  begin();
+  return {
+    listensAnew: () => watch?.listensAnew(),
+    close() {
+      clearTimeout(timer);
+      watch?.close();
+    },
+  };
+}
+
+function watched({ log, onCrowded, onFull }: DescriptorsOptions): Descriptors {
   const most = mostDescriptors();
   const first = most === undefined ? undefined : acceptControl();
   if (most === undefined || first === undefined) return { listensAnew() {}, close() {} };
@@ -50,6 +81,7 @@ export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descri
   const room = Math.ceil(wanted / 4);
   let reserve = take(wanted) ?? [];
   let full = false;
+  let fullSince = 0;
   let crowdedUntil = 0;
   let crowded = false;
   let told = Number.NEGATIVE_INFINITY;
@@ -60,7 +92,10 @@ export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descri
     timer.unref();
     if (full) {
       const more = take(wanted + room);
-      if (more === undefined) return;
+      if (more === undefined) {
+        if (now - fullSince > PATIENCE_MS) onFull();
+        return;
+      }
       drop(more.splice(wanted));
       reserve = more;
       full = false;
@@ -78,6 +113,7 @@ export function watchDescriptors({ log, onCrowded }: DescriptorsOptions): Descri
     if (free !== undefined) return;
     door.set(false);
     full = true;
+    fullSince = now;
     drop(reserve);
     reserve = [];
     if (now - told < TELL_MS) return;

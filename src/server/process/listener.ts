@@ -79,6 +79,7 @@ export class Listener {
     this.#descriptors = watchDescriptors({
       log: this.#options.log,
       onCrowded: (crowded) => this.#server.crowded(crowded),
+      onFull: () => this.#server.closeIdle(),
     });
   }
 
