@@ -27,7 +27,7 @@ const FLUSH_MS = 200;
 const IDLE_MS = 10_000;
 /** A window that the bank knows leaves the memory after this time. */
 const FORGOTTEN_MS = 600_000;
-/** A bank is not asked again for so long whether a window has any units left. */
+/** A window whose bank has no more is not asked again for so long. */
 const HEARD_MS = 100;
 /** Leases of one draw: some milliseconds. */
 const MAX_LEASES = 500;
@@ -61,10 +61,8 @@ export class Window implements LimitState {
     if (Math.max(1, units) > amount) return Number.POSITIVE_INFINITY;
     const lease = this.at(wall);
     if (lease.has(Math.max(1, units) + lease.promised)) return 0;
-    const isHeard = now - lease.heardAt < HEARD_MS;
-    // What takes nothing needs no lease.
-    if (units === 0 && isHeard && lease.remaining > 0) return 0;
-    if (lease.remaining >= Math.max(1, units) || !isHeard || !this.leases.isAloneOrFar) return ASK;
+    const isKnown = now - lease.heardAt < HEARD_MS && this.leases.isAloneOrFar;
+    if (lease.remaining >= Math.max(1, units) || !isKnown) return ASK;
     return per === 'total' ? Number.POSITIVE_INFINITY : lease.end - wall;
   }
 

@@ -52,38 +52,3 @@ test('a request that asks the bank at the end of a period is not refused for the
   expect(admission.admitted).toBe(true);
   await limits.close();
 });
-
-test('requests that cost nothing do not ask the bank one by one whether something is left', async () => {
-  let now = 0;
-  let draws = 0;
-  const own = new OwnBank();
-  const bank: Bank = {
-    distance: 'far',
-    sessionMs: 60_000,
-    async draw(draw) {
-      draws++;
-      return own.draw(draw);
-    },
-    isNew: () => false,
-    hasOthers: () => true,
-  };
-  const limits = new ProcessLimits({ bank, clock: { wall: () => now, monotonic: () => now } });
-  const ask = async () => {
-    const admission = await limits.admit([{ limit: limit('day'), amount: 0 }]);
-    return admission.admitted;
-  };
-  for (let i = 0; i < 50; i++) expect(await ask()).toBe(true);
-  expect(draws).toBe(1);
-  // Another process may have used it up since.
-  const used = { law: 'b', start: 0, keepUntil: 1e15 };
-  own.draw({
-    session: 'other',
-    number: 1,
-    settled: [{ ...used, used: 100, freed: 0 }],
-    wanted: [],
-    closes: false,
-  });
-  now += 1000;
-  expect(await ask()).toBe(false);
-  await limits.close();
-});
