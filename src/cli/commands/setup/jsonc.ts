@@ -1,108 +1,48 @@
 /** Edits JSON files that people write by hand: comments, order and layout stay as they are. */
 
+import { type Node, type ParseError, parseTree, printParseErrorCode } from 'jsonc-parser';
 import type { Json } from '../../../lib/json/json.ts';
 
-interface Node {
-  readonly start: number;
-  readonly end: number;
-  readonly value: Json;
-  /** Of objects. */
-  readonly members?: readonly Member[];
-}
-
-interface Member {
-  readonly key: string;
-  readonly start: number;
-  readonly node: Node;
-}
-
-/** Reads JSON with comments and trailing commas. @throws SyntaxError that names the line */
+/** The object of a file with comments and trailing commas. @throws SyntaxError that names the line */
 function parse(text: string): Node {
-  let at = text.charCodeAt(0) === 0xfeff ? 1 : 0;
-  const fail = (what: string): never => {
-    const line = text.slice(0, at).split('\n').length;
+  const errors: ParseError[] = [];
+  // A byte order mark is no JSON.
+  const root = parseTree(text.replace(/^\uFEFF/, ' '), errors, { allowTrailingComma: true });
+  const [problem] = errors;
+  if (problem !== undefined) {
+    const line = text.slice(0, problem.offset).split('\n').length;
+    const what = printParseErrorCode(problem.error)
+      .replace(/\B[A-Z]/g, ' $&')
+      .toLowerCase();
     throw new SyntaxError(`line ${line}: ${what}`);
-  };
-  const space = () => {
-    for (;;) {
-      while (/\s/.test(text[at] ?? '')) at++;
-      if (text.startsWith('//', at)) {
-        const end = text.indexOf('\n', at);
-        at = end < 0 ? text.length : end;
-      } else if (text.startsWith('/*', at)) {
-        const end = text.indexOf('*/', at + 2);
-        if (end < 0) fail('a comment does not end');
-        at = end + 2;
-      } else return;
-    }
-  };
-  const scalar = (): Json => {
-    const match = /"(?:[^"\\\n]|\\.)*"|-?\d[\d.eE+-]*|true|false|null/y;
-    match.lastIndex = at;
-    const word = match.exec(text)?.[0] ?? fail('a value is expected here');
-    try {
-      const value = JSON.parse(word) as Json;
-      at += word.length;
-      return value;
-    } catch {
-      return fail(`not a JSON value: ${word}`);
-    }
-  };
-  const list = (close: string, item: () => void) => {
-    at++;
-    for (;;) {
-      space();
-      if (text[at] === close) break;
-      item();
-      space();
-      if (text[at] === ',') at++;
-      else if (text[at] !== close) fail(`"," or "${close}" is expected here`);
-    }
-    at++;
-  };
-  const node = (): Node => {
-    space();
-    const start = at;
-    if (text[at] === '{') {
-      const members: Member[] = [];
-      list('}', () => {
-        const keyStart = at;
-        const key = scalar();
-        if (typeof key !== 'string') fail('a key in quotes is expected here');
-        space();
-        if (text[at] !== ':') fail('":" is expected here');
-        at++;
-        members.push({ key: String(key), start: keyStart, node: node() });
-      });
-      const value = Object.fromEntries(members.map((m) => [m.key, m.node.value]));
-      return { start, end: at, value, members };
-    }
-    if (text[at] === '[') {
-      const items: Json[] = [];
-      list(']', () => items.push(node().value));
-      return { start, end: at, value: items };
-    }
-    return { value: scalar(), start, end: at };
-  };
-  const root = node();
-  space();
-  if (at < text.length) fail('nothing is expected behind the end');
-  if (root.members === undefined) fail('an object is expected');
+  }
+  if (root?.type !== 'object') throw new SyntaxError('an object is expected');
   return root;
 }
 
-const last = (node: Node, key: string): Member | undefined =>
-  node.members?.findLast((member) => member.key === key);
+/** The key and the value. Of a key that stands twice, the last one counts. */
+const memberOf = (node: Node | undefined, key: string | undefined): Node | undefined =>
+  node?.type === 'object'
+    ? node.children!.findLast(({ children }) => children![0]!.value === key)
+    : undefined;
 
-function nodeAt(root: Node, path: readonly string[]): Node | undefined {
-  let node: Node | undefined = root;
-  for (const key of path) node = node && last(node, key)?.node;
-  return node;
+const at = (node: Node | undefined, key: string): Node | undefined =>
+  memberOf(node, key)?.children?.[1];
+
+const endOf = ({ offset, length }: Node) => offset + length;
+
+function jsonOf({ type, children = [], value }: Node): Json {
+  if (type === 'array') return children.map(jsonOf);
+  if (type !== 'object') return value as Json;
+  return Object.fromEntries(
+    children.map(({ children: [key, inner] = [] }) => [key!.value as string, jsonOf(inner!)]),
+  );
 }
 
 /** The value at a path, or undefined. @throws SyntaxError */
 export function getAt(text: string, path: readonly string[]): Json | undefined {
-  return nodeAt(parse(text), path)?.value;
+  const node = path.reduce(at, parse(text) as Node | undefined);
+  return node && jsonOf(node);
 }
 
 /**
@@ -110,40 +50,38 @@ export function getAt(text: string, path: readonly string[]): Json | undefined {
  * its bytes. @throws SyntaxError; Error when the path leads through something that is not an object
  */
 export function setAt(text: string, path: readonly string[], value: Json): string {
-  const root = parse(text);
-  let node = root;
+  let node = parse(text);
   for (const [depth, key] of path.entries()) {
-    if (node.members === undefined) {
+    if (node.type !== 'object') {
       throw new Error(`"${path.slice(0, depth).join('.')}" is not an object`);
     }
-    const member = last(node, key);
-    if (member === undefined) {
+    const inner = at(node, key);
+    if (inner === undefined) {
       const rest = path.slice(depth + 1).reduceRight<Json>((inner, k) => ({ [k]: inner }), value);
       return insert(text, node, key, rest);
     }
-    node = member.node;
+    node = inner;
   }
   return (
-    text.slice(0, node.start) +
-    written(text, value, indentAt(text, node.start)) +
-    text.slice(node.end)
+    text.slice(0, node.offset) +
+    written(text, value, indentAt(text, node.offset)) +
+    text.slice(endOf(node))
   );
 }
 
 /** The text without the member at `path`; the very text when it is not there. @throws SyntaxError */
 export function removeAt(text: string, path: readonly string[]): string {
-  const key = path.at(-1);
-  const parent = nodeAt(parse(text), path.slice(0, -1));
-  const members = parent?.members ?? [];
-  const index = members.findLastIndex((member) => member.key === key);
-  const member = members[index];
-  if (parent === undefined || member === undefined) return text;
+  const parent = path.slice(0, -1).reduce(at, parse(text) as Node | undefined);
+  const gone = memberOf(parent, path.at(-1));
+  if (parent === undefined || gone === undefined) return text;
+  const members = parent.children!;
+  const index = members.indexOf(gone);
   const before = members[index - 1];
   const after = members[index + 1];
-  if (before !== undefined) return text.slice(0, before.node.end) + text.slice(member.node.end);
-  if (after !== undefined) return text.slice(0, member.start) + text.slice(after.start);
-  const tail = text.slice(member.node.end, parent.end).replace(/^\s*,/, '');
-  return text.slice(0, member.start).trimEnd() + tail.trimStart() + text.slice(parent.end);
+  if (before !== undefined) return text.slice(0, endOf(before)) + text.slice(endOf(gone));
+  if (after !== undefined) return text.slice(0, gone.offset) + text.slice(after.offset);
+  const tail = text.slice(endOf(gone), endOf(parent)).replace(/^\s*,/, '');
+  return text.slice(0, gone.offset).trimEnd() + tail.trimStart() + text.slice(endOf(parent));
 }
 
 const lineBreak = (text: string) => (text.includes('\r\n') ? '\r\n' : '\n');
@@ -160,20 +98,20 @@ function written(text: string, value: Json, indent: string): string {
 }
 
 function insert(text: string, parent: Node, key: string, value: Json): string {
-  const final = parent.members!.at(-1);
+  const final = parent.children!.at(-1);
   const name = `${JSON.stringify(key)}: `;
   if (final === undefined) {
-    const outer = indentAt(text, parent.start);
+    const outer = indentAt(text, parent.offset);
     const inner = outer + unit(text);
-    const open = text.slice(0, parent.start + 1);
-    const rest = text.slice(parent.start + 1);
+    const open = text.slice(0, parent.offset + 1);
+    const rest = text.slice(parent.offset + 1);
     const blank = /^\s*\}/.exec(rest);
     const close = blank === null ? rest : lineBreak(text) + outer + rest.slice(blank[0].length - 1);
     return open + lineBreak(text) + inner + name + written(text, value, inner) + close;
   }
-  const { end } = final.node;
-  const indent = indentAt(text, final.start);
-  const ownLine = text.slice(text.lastIndexOf('\n', final.start) + 1, final.start).trim() === '';
+  const end = endOf(final);
+  const indent = indentAt(text, final.offset);
+  const ownLine = text.slice(text.lastIndexOf('\n', final.offset) + 1, final.offset).trim() === '';
   const gap = ownLine ? lineBreak(text) + indent : ' ';
   return `${text.slice(0, end)},${gap}${name}${written(text, value, indent)}${text.slice(end)}`;
 }
