@@ -9,10 +9,12 @@ import { join } from 'node:path';
 import { type Gateway, startGateway } from '../support/binary.ts';
 import { until } from '../support/until.ts';
 
-const REQUESTS = 50;
+const REQUESTS = 60;
+/** Longer than from the first answer to the kill: no answer on a WebSocket has its vendor's close by then. */
+const CLOSES_AFTER_MS = 150;
 const KEY = 'k'.repeat(32);
 
-/** Answers as soon as they are asked for, each after a moment of its own. */
+/** Answers as soon as they are asked for, each after a moment of its own; a stream ends a moment after its last event. */
 function startVendor() {
   let requests = 0;
   const server = Bun.serve({
@@ -36,9 +38,11 @@ function startVendor() {
         { id: 'c', choices: [{ ...choice, delta: { content: 'Hi.' } }] },
         { id: 'c', choices: [], usage },
       ].map((chunk) => `data: ${JSON.stringify(chunk)}\n\n`);
-      return new Response(`${chunks.join('')}data: [DONE]\n\n`, {
-        headers: { 'content-type': 'text/event-stream' },
-      });
+      const body = async function* () {
+        yield `${chunks.join('')}data: [DONE]\n\n`;
+        await Bun.sleep(CLOSES_AFTER_MS);
+      };
+      return new Response(body as never, { headers: { 'content-type': 'text/event-stream' } });
     },
   });
   return { url: `http://127.0.0.1:${server.port}`, stop: () => server.stop(true) };
@@ -65,7 +69,7 @@ const start = () =>
         up: {
           protocol: 'openai-chat',
           base_url: vendor.url,
-          models: ['m'],
+          models: ['*'],
           prices: { '*': { input: 0, output: 0, request: 1000 } },
         },
       },
@@ -76,7 +80,7 @@ const start = () =>
   );
 
 interface Row {
-  readonly request: string;
+  readonly model: string;
   readonly ended: string;
 }
 
@@ -88,36 +92,56 @@ function rows(): readonly Row[] | undefined {
   try {
     db.run('PRAGMA busy_timeout = 5000');
     const made = db.query("SELECT 1 FROM sqlite_master WHERE name = 'spend'").get() !== null;
-    return made ? db.query<Row, []>('SELECT request, ended FROM spend').all() : undefined;
+    return made ? db.query<Row, []>('SELECT model, ended FROM spend').all() : undefined;
   } finally {
     db.close();
   }
 }
 
-/** The id of a request whose answer came to its end. */
-async function answered(url: string, stream: boolean): Promise<string> {
-  const answer = await fetch(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'm', stream, messages: [{ role: 'user', content: 'Hi.' }] }),
+type Way = (url: string, model: string) => Promise<void>;
+
+const posted =
+  (stream: boolean): Way =>
+  async (url, model) => {
+    const answer = await fetch(`${url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: 'Hi.' }] }),
+    });
+    const text = await answer.text();
+    if (answer.status !== 200 || (stream && !text.includes('[DONE]'))) throw new Error(text);
+  };
+
+/** Without a poll: the kill is to come right behind the last event, which is the end of the answer. */
+function overSocket(url: string, model: string): Promise<void> {
+  const headers = { authorization: `Bearer ${KEY}` };
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/responses`, { headers } as never);
+  return new Promise((resolve, reject) => {
+    socket.onopen = () =>
+      socket.send(JSON.stringify({ type: 'response.create', model, input: 'Hi.' }));
+    socket.onmessage = ({ data }) => {
+      if (JSON.parse(String(data)).type === 'response.completed') resolve();
+    };
+    socket.onerror = () => reject(new Error('the upgrade was refused'));
+    socket.onclose = () => reject(new Error('no answer'));
   });
-  const text = await answer.text();
-  if (answer.status !== 200 || (stream && !text.includes('[DONE]'))) throw new Error(text);
-  return answer.headers.get('x-hopgate-request-id')!;
 }
 
+/** Each resolves when the client has the whole answer. */
+const WAYS: readonly Way[] = [posted(true), posted(false), overSocket];
+
 // The kill comes at another moment of the writes each time.
-test.each([5, 20, 35])(
-  'killed after %i of fifty answers: each request that was answered is in the ledger once, and no other twice',
+test.each([5, 25, 50])(
+  'killed after %i of sixty answers: each request that was answered is in the ledger once, and no other twice',
   async (count) => {
     gateway = await start();
     const killed = gateway;
     const done: string[] = [];
     const enough = Promise.withResolvers<void>();
     const asked = Array.from({ length: REQUESTS }, (_, i) =>
-      answered(killed.url, i % 2 === 0).then(
-        (id) => {
-          if (done.push(id) === count) enough.resolve();
+      WAYS[i % WAYS.length]!(killed.url, `m-${count}-${i}`).then(
+        () => {
+          if (done.push(`m-${count}-${i}`) === count) enough.resolve();
         },
         () => {},
       ),
@@ -130,18 +154,19 @@ test.each([5, 20, 35])(
     await killed.stop();
     gateway = await start();
     // Which of the two processes' rows come first is not said: the number of a process may begin anew.
-    const last = await answered(gateway.url, false);
+    const last = `m-${count}-last`;
+    await posted(false)(gateway.url, last);
     const all = await until(() => {
       const found = rows() ?? [];
-      const there = new Set(found.map(({ request }) => request));
-      return [...before, last].every((id) => there.has(id)) && found;
+      const there = new Set(found.map(({ model }) => model));
+      return [...before, last].every((model) => there.has(model)) && found;
     });
     const times = new Map<string, number>();
-    for (const { request } of all) times.set(request, (times.get(request) ?? 0) + 1);
-    expect(before.filter((id) => times.get(id) !== 1)).toEqual([]);
+    for (const { model } of all) times.set(model, (times.get(model) ?? 0) + 1);
+    expect(before.filter((model) => times.get(model) !== 1)).toEqual([]);
     expect([...times.values()].filter((number) => number !== 1)).toEqual([]);
-    for (const { request, ended } of all) {
-      if (before.includes(request)) expect(ended).toBe('done');
+    for (const { model, ended } of all) {
+      if (before.includes(model)) expect(ended).toBe('done');
     }
     await gateway.stop();
   },

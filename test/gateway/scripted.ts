@@ -9,8 +9,9 @@ import { environmentFrom } from '../../src/config/environment.ts';
 import { parseConfig } from '../../src/config/load.ts';
 import type { ProtocolName } from '../../src/conversation/protocol-names.ts';
 import type { Feature } from '../../src/features/feature.ts';
+import type { Accounts } from '../../src/gateway/account.ts';
 import { createGateway } from '../../src/gateway/gateway.ts';
-import type { ExchangeFeatures, Summary } from '../../src/gateway/types.ts';
+import type { ExchangeFeatures, Gateway, Summary } from '../../src/gateway/types.ts';
 import { type Principal, WITHOUT_KEY } from '../../src/keys/principal.ts';
 import { routingTable } from '../../src/routing/index.ts';
 import { ConcurrencyLimit } from '../../src/upstream/concurrency-limit.ts';
@@ -104,6 +105,8 @@ export interface ScriptedGateway {
     onText?: (text: string) => void,
     headers?: Record<string, string>,
   ): Promise<Answered>;
+  /** What answers {@link ask}. */
+  readonly gateway: Gateway;
   /** Bodies that the upstream was sent. */
   readonly sent: unknown[];
   /** Their headers. */
@@ -131,6 +134,7 @@ export function scriptedGateway(
     principal = WITHOUT_KEY,
     slots = new ConcurrencyLimit(0),
     beforeEnd,
+    accounts,
   }: {
     readonly name?: string;
     readonly profile?: string;
@@ -140,6 +144,7 @@ export function scriptedGateway(
     readonly principal?: Principal;
     readonly slots?: ConcurrencyLimit;
     readonly beforeEnd?: ExchangeFeatures['beforeEnd'];
+    readonly accounts?: Accounts;
   } = {},
 ): ScriptedGateway {
   const loaded = parseConfig(
@@ -162,6 +167,7 @@ export function scriptedGateway(
   const upstreams = new Map<string, Upstream>();
   const gateway = createGateway({
     protocols: CODECS,
+    ...(accounts && { accounts }),
     featuresFor: () => ({ features, ...(beforeEnd && { beforeEnd }) }),
     services: () => ({
       table,
@@ -178,6 +184,7 @@ export function scriptedGateway(
     onEnd: (summary) => summaries.push(summary),
   });
   return {
+    gateway,
     sent,
     sentHeaders,
     summaries,

@@ -14,6 +14,8 @@ export interface ByteSink {
 export interface WritingStream {
   /** Writes everything. @throws GatewayError what cut the answer, after its error event */
   pull(sink: ByteSink): Promise<void>;
+  /** The client's end of the answer goes out next: a microtask is queued that writes what the answer cost. */
+  ending(): void;
   /** The client has gone. */
   gone(): void;
 }

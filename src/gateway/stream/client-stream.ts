@@ -130,8 +130,8 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
         if (this.#over) return;
         const { continuation } = hop.pipeline;
         // Without a continuation, too: what the try cost is in the journal before the client has its end.
-        const outcome: StreamOutcome | GatewayError | undefined =
-          cut ?? (await (continuation && this.#onward(hop, continuation)));
+        const outcome: StreamOutcome | GatewayError | undefined = await (cut ??
+          (continuation && this.#onward(hop, continuation)));
         if (this.#over) return;
         if (outcome === undefined) break;
         if (outcome instanceof GatewayError) {
@@ -166,6 +166,14 @@ export class ClientStream implements ChunkSink, ActivitySource, AbortGuard {
     const ping = this.#pipeline?.ping() ?? this.options.ping();
     void this.#put(this.options.skipped?.(ping) ?? ping);
     this.#sink.flush();
+  }
+
+  /** Nothing that follows changes what an answer cost that is whole or has failed. */
+  ending(): void {
+    const hop = this.#answer;
+    if (hop === undefined) return;
+    const { digest, error = digest.error } = hop.pipeline;
+    if (digest.complete || error !== undefined) this.#endTry(hop, streamEnd(error, undefined));
   }
 
   /** Bun calls it when the client has gone. */

@@ -108,7 +108,9 @@ export class RunAnswer implements ClientLane, ByteSink {
   }
 
   write(chunk: Uint8Array | string): Promise<void> | undefined {
-    return this.#put(this.#frames.push(chunk));
+    const { ended } = this.#frames;
+    const frames = this.#frames.push(chunk);
+    return this.#frames.ended === ended ? this.#put(frames) : this.#putLast(frames);
   }
 
   flush(): void {}
@@ -160,6 +162,13 @@ export class RunAnswer implements ClientLane, ByteSink {
     if (this.#frames.ended || this.#gone) return;
     const { codec } = this.options;
     void this.#put([gatewayErrorFrame(codec, error, requestId(), this.run.streamId)]);
+  }
+
+  /** No end of a body follows, which may come much later than the last event: what the answer cost is written first. */
+  async #putLast(frames: readonly string[]): Promise<void> {
+    this.#stream?.ending();
+    await undefined;
+    await this.#put(frames);
   }
 
   #put(frames: readonly string[]): Promise<void> | undefined {

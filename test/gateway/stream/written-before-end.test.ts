@@ -3,11 +3,15 @@
 import { expect, test } from 'bun:test';
 import { ClientStream } from '../../../src/gateway/stream/client-stream.ts';
 
-test.each([undefined, { run: () => Promise.reject(new Error('not run')) }])(
-  'a stream ends after the microtask in which the journal writes (continuation: %p)',
-  async (continuation) => {
+test.each([
+  ['is whole', true, undefined],
+  ['has another hop to come', true, { run: () => Promise.reject(new Error('not run')) }],
+  ['is cut', false, undefined],
+] as const)(
+  'a stream that %s ends after the microtask in which the journal writes',
+  async (_, complete, continuation) => {
     const order: string[] = [];
-    const digest = { complete: true, semantic: true, answered: true };
+    const digest = { complete, semantic: true, answered: true };
     const pipeline = {
       digest,
       continuation,
