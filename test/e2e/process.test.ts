@@ -157,6 +157,38 @@ describe('serving', () => {
   });
 });
 
+// https://github.com/oven-sh/mimalloc; its limit of fetches: https://bun.com/docs/runtime/env
+describe.skipIf(process.platform !== 'linux')(
+  'variables that the runtime reads when it begins',
+  () => {
+    const NAMES = [
+      'BUN_CONFIG_MAX_HTTP_REQUESTS',
+      'MIMALLOC_PURGE_DELAY',
+      'MIMALLOC_PURGE_HOLES_MIN_INTERVAL',
+    ];
+    const variablesOf = (pid: number) =>
+      new Map(
+        readFileSync(`/proc/${pid}/environ`, 'utf8')
+          .split('\0')
+          .map((line) => line.split('=', 2) as [string, string]),
+      );
+
+    test('are set in a process that was started without them, under its pid', () => {
+      const variables = variablesOf(gateway.pid);
+      expect(NAMES.filter((name) => !(Number(variables.get(name)) > 0))).toEqual([]);
+    });
+
+    test('keep what the user has set', async () => {
+      const other = await startGateway(threeProviders(upstream), {
+        env: { MIMALLOC_PURGE_DELAY: '77' },
+      });
+      const variables = variablesOf(other.pid);
+      await other.stop();
+      expect(NAMES.map((name) => variables.get(name))).toEqual(['65535', '77', '30000']);
+    }, 30_000);
+  },
+);
+
 describe('keys', () => {
   test('configured keys alone give access, in either header', async () => {
     const config = threeProviders(upstream, { auth: { keys: ['sk-door'] } });

@@ -11,7 +11,6 @@ import { refusalToServe } from '../../config/servable.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { createLog, event, type Log } from '../../telemetry/log.ts';
 import type { CreateApp, HopgateApp } from '../hopgate-app.ts';
-import { liftFetchLimit, providersUsingFetch } from './fetch-limit.ts';
 import { Listener } from './listener.ts';
 import { releaseProgramPages } from './release-memory.ts';
 import { type Restart, SUCCESSOR, startSuccessor, takeOver } from './restart.ts';
@@ -36,10 +35,8 @@ export interface ServerProcessOptions extends ServeOptions {
 
 /** Exit code 0 after an orderly stop, 1 when the server cannot start. */
 export async function serve(options: ServerProcessOptions): Promise<number> {
-  const { config, load, variables, command } = options;
-  const refusal = refusalToServe(config);
+  const refusal = refusalToServe(options.config);
   if (refusal !== undefined) return failedStart(refusal);
-  liftFetchLimit(config, load.environment, variables, command);
   return new ServerProcess(options).run();
 }
 
@@ -165,12 +162,7 @@ class ServerProcess {
   }
 
   #apply(next: Config): void {
-    const { load, variables } = this.#options;
     this.#secrets = secretsIn(next);
-    const limited = providersUsingFetch(next, load.environment, variables);
-    if (limited.length > 0) {
-      event(this.#log, 'upstream.limited', { providers: limited, streams: 256 }, 'warn');
-    }
     this.#app.reload(this.#servable(next));
     this.#server.configure(next.listen);
   }

@@ -1,0 +1,30 @@
+/** Variables that Bun and its allocator read when a process begins, and never again (decision 14). */
+
+const VARIABLES = {
+  // Requests by `fetch` at a time, where a provider needs one: behind a proxy, or with HTTP/2. Bun's own limit is 256.
+  BUN_CONFIG_MAX_HTTP_REQUESTS: '65535',
+  // Milliseconds until freed memory goes back to the system: whole pages, and what is free inside of others. What goes
+  // back at once is asked for again at once.
+  MIMALLOC_PURGE_DELAY: '5000',
+  MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '30000',
+};
+
+/**
+ * Replaces this process by the same program with these variables, where it lacks one: the pid stays, some 4 ms are lost.
+ * What the user has set stays. Where the system cannot do it (Windows), or refuses, the process goes on as it is.
+ * @param command the program with its arguments
+ */
+export function beginWithVariables(
+  command: readonly string[],
+  variables: Readonly<Record<string, string | undefined>>,
+): void {
+  if (Object.keys(VARIABLES).every((name) => variables[name] !== undefined)) return;
+  try {
+    process.execve?.(process.execPath, [...command], {
+      ...VARIABLES,
+      ...variables,
+    } as NodeJS.ProcessEnv);
+  } catch {
+    // A sandbox without exec.
+  }
+}
