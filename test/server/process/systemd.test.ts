@@ -12,6 +12,7 @@ import {
 } from '../../../src/server/process/systemd.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { type Gateway, startGateway } from '../../support/binary.ts';
+import { until } from '../../support/until.ts';
 
 const linux = process.platform === 'linux';
 const why = linux ? '' : ' [SKIPPED: systemd is of Linux]';
@@ -165,7 +166,7 @@ describe.skipIf(!linux)(`sd_notify${why}`, () => {
   test('a socket that is gone costs a warning, not the server', async () => {
     gateway = await startGateway(CONFIG, { env: { NOTIFY_SOCKET: '/nowhere/notify' } });
     expect((await fetch(`${gateway.url}/healthz`)).status).toBe(200);
-    expect(gateway.logs().map(({ event }) => event)).toContain('supervisor.unreachable');
+    await until(() => gateway!.logs().some(({ event }) => event === 'supervisor.unreachable'));
   });
 
   test('with several processes only the first speaks', async () => {
