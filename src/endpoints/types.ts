@@ -29,7 +29,7 @@ export interface EndpointRequest {
   readonly wantsBase64?: boolean;
   /** Forms set no limit of tokens. */
   readonly allowed?: AllowedOutput;
-  /** Of the text in `input`. */
+  /** Of the text in `input`: speech may be paid by the character. */
   readonly characters?: number | undefined;
   /** Bytes of the body, as far as they are known when the targets are chosen. */
   readonly bytes: number;

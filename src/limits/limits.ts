@@ -146,7 +146,7 @@ export class Ticket {
     return usagesOf(this.clock, this.states);
   }
 
-  /** What an answer says of them: usage of each rate, and of the budget of which least is left. */
+  /** An answer's headers need no more: usage of each rate, and of the budget of which least is left. */
   told(): readonly LimitUsage[] {
     const wall = this.clock.wall();
     const now = this.clock.monotonic();

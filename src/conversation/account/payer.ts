@@ -57,7 +57,7 @@ export interface TryStart {
   readonly media?: { readonly likely: MediaTokens; readonly most: MediaTokens } | undefined;
   /** Sound in the prompt, and whether the answer is to be sound, which may have prices of their own; left out: none. */
   readonly parts?: { readonly inputAudio: number; readonly speaks: boolean } | undefined;
-  /** Of a text that is spoken. */
+  /** Of a text that is spoken: speech may be paid by the character, and its answer tells none. */
   readonly characters?: number | undefined;
   /** Answers that the request asks for at once (`n`, `candidateCount`, `best_of`); left out: one. */
   readonly choices?: number;

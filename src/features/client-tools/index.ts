@@ -145,7 +145,7 @@ class Items {
   }
 }
 
-/** What the screen showed; the action before it has no form that other vendors know. A codec says that a file is not there. */
+/** The action has no form that other vendors know, so what the screen showed after it stands for both. Of a file, codecs say that it is not there. */
 function screenshot({ output }: JsonObject): readonly Block[] | undefined {
   const { image_url: url, file_id: id } = isObject(output) ? output : {};
   const source: MediaSource | undefined =

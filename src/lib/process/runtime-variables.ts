@@ -11,7 +11,7 @@ const VARIABLES = {
 
 /**
  * Replaces this process by the same program with these variables, where it lacks one: the pid stays, some 4 ms are lost.
- * What the user has set stays. Where the system cannot do it (Windows), or refuses, the process goes on as it is.
+ * What the user has set stays. Without execve (Windows), or where a sandbox refuses it, a server is slower and not broken.
  * @param command the program with its arguments
  */
 export function beginWithVariables(

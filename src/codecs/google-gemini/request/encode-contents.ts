@@ -75,7 +75,7 @@ const isVerbatim = (turns: readonly Turn[], context: PartContext): boolean =>
     ),
   );
 
-/** Of a block that was joined from several parts: does the target read its seal, if it has one? */
+/** A block that was joined from several parts has no wire to ask: another maker's seal in it is an error at Google. */
 const isReadable = (block: Block, context: PartContext): boolean =>
   block.type !== 'reasoning' ||
   block.sealed === undefined ||

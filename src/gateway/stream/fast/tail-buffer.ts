@@ -7,7 +7,7 @@ import { asBuffer, containsAny, needles } from '../../../lib/bytes/bytes.ts';
 const FRAMES = 8;
 const MIN_BYTES = 2 * 1024;
 const TAIL_BYTES = 16 * 1024;
-// Of a chunk longer than twice this, only the frames in its last bytes are kept: all that is kept is searched at the end.
+// All that is kept is searched at the end of a stream, so a chunk longer than twice this leaves only its last frames.
 const END_BYTES = 8 * 1024;
 const LF = 0x0a;
 const [BLANK_LINE] = needles('\n\n') as [Buffer];
