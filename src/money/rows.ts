@@ -89,13 +89,18 @@ export async function* spendCsv(
   const names = new Map<string, string>();
   const replica = reader.scan === undefined ? [] : [REPLICA];
   const keyName: CsvColumn = ['key_name', ({ key }) => names.get(key) ?? null];
+  const price = priceColumns();
   const columns = [
     ...CSV_COLUMNS,
     ...replica,
     COST_USD,
-    ...priceColumns(),
+    ...PRICE_FACTS.map(price),
     keyName,
-    ...ADDED_COLUMNS,
+    // Behind all others: tables that read a column by its place go on.
+    ...ADDED.flatMap((column) => [
+      csvColumn(column),
+      ...(LATER_PRICE_FACTS[column.name] ?? []).map(price),
+    ]),
   ];
   yield `${columns.map(([name]) => name).join(',')}\r\n`;
   for await (const found of scan(reader, query)) {
@@ -265,8 +270,6 @@ const CSV_COLUMNS: readonly CsvColumn[] = [
   ['id', ({ id }) => id],
   ...columnsWith([]).map(csvColumn),
 ];
-// Behind all others: tables that read a column by its place go on.
-const ADDED_COLUMNS = ADDED.map(csvColumn);
 
 function storedValue(row: StoredRow, name: string): Cell {
   return (row as unknown as Readonly<Record<string, Cell>>)[name] ?? null;
@@ -278,9 +281,15 @@ const PRICE_FACTS = words(`
   source model effective_from above service_tier input output cached cache_write cache_write_1h
   reasoning search request
 `);
+/** Those that came later, behind the column of rows that was the last one then: a new one stands at the end of the last list. */
+const LATER_PRICE_FACTS: Readonly<Record<string, readonly string[]>> = {
+  requests: words(`
+    region factor minute character input_audio input_text output_audio output_text
+  `),
+};
 
 /** What `price` says, one column each: `price_input`, … */
-function priceColumns(): readonly CsvColumn[] {
+function priceColumns(): (fact: string) => CsvColumn {
   let read: { readonly text: string | null; readonly facts: JsonObject } = {
     text: null,
     facts: {},
@@ -293,19 +302,19 @@ function priceColumns(): readonly CsvColumn[] {
     }
     return read.facts;
   };
-  return PRICE_FACTS.map((name) => [
-    `price_${name}`,
+  return (fact) => [
+    `price_${fact}`,
     (row) => {
-      const value = factsOf(row)[name];
+      const value = factsOf(row)[fact];
       if (typeof value === 'number') return decimalText(value);
       return typeof value === 'string' ? value : null;
     },
-  ]);
+  ];
 }
 
-/** A price without an exponent: it has six decimals at most. */
+/** A price without an exponent: six decimals as it is written, and twelve digits where a factor was applied. */
 const decimalText = (value: number): string =>
-  String(value).includes('e') ? withoutTrailing(value.toFixed(6), '0') : String(value);
+  String(value).includes('e') ? withoutTrailing(value.toFixed(18), '0') : String(value);
 
 const REPLICA: CsvColumn = ['replica', ({ replica }) => replica ?? null];
 

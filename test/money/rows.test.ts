@@ -5,7 +5,9 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import type { ModelPrice, Rates } from '../../src/config/sections/prices.ts';
 import type { JsonObject } from '../../src/lib/json/json.ts';
+import { PriceVersion } from '../../src/money/price.ts';
 import { FileReader } from '../../src/money/reader.ts';
 import { usageCsv } from '../../src/money/reports.ts';
 import { readRowsQuery, spendCsv, spendPage } from '../../src/money/rows.ts';
@@ -153,6 +155,40 @@ test('no column of a row is lost on its way into the file, the totals, JSON and 
       for (const name of SUM_COLUMNS)
         if (name !== 'unpriced') expect(groups[0]!.sums[name]).toBeGreaterThan(0);
     }
+  } finally {
+    store.close();
+  }
+});
+
+test('what a price says stands in a column of its own in the CSV, every kind of price', async () => {
+  const rates = {
+    ...{ input: 1, output: 2, cached: 3, cacheWrite: 4, cacheWrite1h: 5, reasoning: 6 },
+    ...{ search: 7, request: 8, minute: 9, character: 10, inputAudio: 11, inputText: 12 },
+    ...{ outputAudio: 13, outputText: 14 },
+  } satisfies { readonly [name in keyof Rates]-?: number };
+  const model: ModelPrice = {
+    ...{ model: 'm*', effectiveFrom: NOW, ...rates, regions: { eu: 2 } },
+    tiers: [{ above: 1, serviceTier: 'flex', time: undefined, rates }],
+    ...{ searchPer: 'search', freeSearches: undefined },
+  };
+  const served = { serviceTier: 'flex', region: 'eu' };
+  const price = new PriceVersion(model, 'config').applied(2, served).json;
+  const path = join(dir, 'prices.db');
+  const file = fileStore(path);
+  await putRows(file, [rowOf({ price })]);
+  file.close();
+  const store = new FileReader(path);
+  try {
+    const all = readRowsQuery(() => undefined, NOW);
+    const csv = (await Array.fromAsync(spendCsv(store, all))).join('');
+    const [titles = [], values = []] = csv.split('\r\n').map((line) => line.split(','));
+    // The JSON has commas of its own: from the end.
+    const said = Object.fromEntries(
+      titles.map((title, at) => [title, values[values.length - titles.length + at]]),
+    );
+    for (const [name, value] of Object.entries(JSON.parse(price)))
+      expect([name, said[`price_${name}`]]).toEqual([name, String(value)]);
+    expect(Object.keys(JSON.parse(price))).toHaveLength(Object.keys(rates).length + 7);
   } finally {
     store.close();
   }

@@ -231,6 +231,7 @@ test('where rows are gone and totals are not, the number of requests is unknown,
 test('the CSV has the cost in USD and each part of the price in a column, behind the columns of before', async () => {
   const price = JSON.stringify({
     ...{ source: 'config', model: 'm*', above: 1000, input: 1e-6, output: 1000, cached: 0.5 },
+    ...{ cache_write: 5e-7, region: 'eu', factor: 1.1, minute: 6, character: 15, input_text: 5 },
   });
   await triesOnFile([
     { cost: 1_500_000, price },
@@ -249,6 +250,13 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
     ...['price_cached', 'price_cache_write', 'price_cache_write_1h', 'price_reasoning'],
     ...['price_search', 'price_request', 'key_name', 'requests'],
   ]);
+  expect(titles.slice(end, end + 8)).toEqual([
+    ...['price_region', 'price_factor', 'price_minute', 'price_character', 'price_input_audio'],
+    ...['price_input_text', 'price_output_audio', 'price_output_text'],
+  ]);
+  // The JSON of the price has commas of its own: from the end.
+  const last = (line: string) => line.split(',').slice(-8).join();
+  expect(lines.map(last)).toEqual([',,,,,,,', ',,,,,,,', 'eu,1.1,6,15,,5,,']);
   const from = titles.indexOf('cost_usd') - titles.length;
   const added = lines.map((line) => line.split(',').slice(from, end - titles.length || undefined));
   const nothing = Array.from({ length: 13 }, () => '');
@@ -265,7 +273,7 @@ test('the CSV has the cost in USD and each part of the price in a column, behind
       '0.000001',
       '1000',
       '0.5',
-      '',
+      '0.0000005',
       '',
       '',
       '',
