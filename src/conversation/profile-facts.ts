@@ -159,6 +159,8 @@ export const PROFILE_FACTS = {
   // True.
   contentParts: flag('Chat: accepts lists of text parts as content.'),
   // True.
+  foreignParts: flag("Chat: accepts parts in other APIs' forms."),
+  // True.
   emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
   // All: `function`, `custom`, `namespace`, `tool_search`, and those of tools that the vendor runs.
   toolTypes: texts(

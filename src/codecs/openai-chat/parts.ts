@@ -312,6 +312,26 @@ export function mediaPart(block: MediaBlock): JsonObject | undefined {
   };
 }
 
+/** A part in the form of another API as Chat has it; the same reference if it is Chat's own, or unknown. */
+export function ownForm(part: JsonObject): JsonObject {
+  const { type, image_url: image } = part;
+  if (type === 'input_text' || type === 'output_text') {
+    return typeof part.text === 'string' ? textPart(part.text, { ...part, type: 'text' }) : part;
+  }
+  const isOther = type === 'image_url' ? typeof image === 'string' : OTHERS.has(type);
+  const block = isOther ? decodeMedia(part, text(type), '') : undefined;
+  const own = block && mediaPart(block);
+  if (own === undefined) return part;
+  return part.cache_control === undefined ? own : { ...own, cache_control: part.cache_control };
+}
+
+const OTHERS: ReadonlySet<Json | undefined> = new Set([
+  'input_image',
+  'input_file',
+  'image',
+  'document',
+]);
+
 const nameFor = (source: MediaSource) =>
   fileName(source.type === 'base64' ? source.mediaType : 'application/pdf');
 

@@ -97,6 +97,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
     addIf(profile.messageFields !== undefined, ...CLIENT_FIELDS);
     addIf(profile.emptyReplies === false, '"assistant"');
     addIf(profile.contentParts === false, '"text"');
+    addIf(profile.foreignParts === false, '"image', '"input_', '"output_text"', '"document"');
   }
   addIf(profile.parallelToolsParam === false, '"parallel_tool_calls"');
   addIf(profile.strictTools === false, '"strict"');

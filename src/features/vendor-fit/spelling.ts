@@ -69,8 +69,9 @@ function hasOtherSpelling(body: JsonObject, profile: Profile): boolean {
 }
 
 function hasOtherMessageFields(messages: readonly JsonObject[], profile: Profile): boolean {
-  const { contentParts, developerRole, reasoningField } = profile;
-  if (contentParts === false && messages.some(({ content }) => Array.isArray(content))) return true;
+  const { contentParts, foreignParts, developerRole, reasoningField } = profile;
+  const looksAtParts = contentParts === false || foreignParts === false;
+  if (looksAtParts && messages.some(({ content }) => Array.isArray(content))) return true;
   if (developerRole === false && messages.some(({ role }) => role === 'developer')) return true;
   if (reasoningField === undefined) return false;
   const keys = ['reasoning_content', 'reasoning'].filter((key) => key !== reasoningField);

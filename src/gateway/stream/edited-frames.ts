@@ -3,6 +3,7 @@
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
 import {
   type FrameLimit,
+  isSilent,
   type SseFrame,
   SseParser,
   sseComment,
@@ -45,8 +46,10 @@ export class FrameEditor {
     return concat(shown);
   }
 
-  #frame({ event, data, bytes, from, to }: SseFrame): Output {
+  #frame(frame: SseFrame): Output {
+    const { event, bytes, from, to } = frame;
     const own = bytes.subarray(from, to);
+    const data = frame.data ?? (isSilent(frame) ? '' : undefined);
     if (data === undefined) return own;
     const left = this.edit.json(data, 'frame');
     if (left === data) return own;

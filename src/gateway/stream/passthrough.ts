@@ -9,8 +9,9 @@ import type {
   UpstreamContext,
 } from '../../codecs/codec.ts';
 import { asGatewayError, type GatewayError } from '../../conversation/errors.ts';
+import type { Notes } from '../../conversation/notes.ts';
 import { asBuffer, containsAny, needles } from '../../lib/bytes/bytes.ts';
-import { type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
+import { isSilent, MAX_SILENT, type SseFrame, SseParser } from '../../lib/bytes/sse.ts';
 import { maskedError } from '../../upstream/vendor-error.ts';
 import { AnswerProgress } from './answer-progress.ts';
 import { TailBuffer } from './fast/tail-buffer.ts';
@@ -74,6 +75,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
   readonly #protocol: Codec;
   readonly #client: ClientContext;
   readonly #decoder: StreamDecoder;
+  readonly #notes: Notes;
   #pinger: StreamEncoder | undefined;
   readonly #head: SseFrame[] = [];
   #headChars = 0;
@@ -96,6 +98,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     this.#protocol = protocol;
     this.#client = client;
     this.#decoder = protocol.decodeStream(upstream);
+    this.#notes = upstream.notes;
     this.#tail = new TailBuffer(protocol.terminalPrefixes);
   }
 
@@ -104,6 +107,13 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     if (chunk.length === 0) {
       this.#hushed = true;
       this.failure = this.#quietLimit()?.timeError();
+      return '';
+    }
+    // Only what comes alone, as in a silence: pieces of an answer are longer, and are not looked at.
+    if (chunk.length <= MAX_SILENT && this.#isSilence(chunk)) {
+      this.#hushed = true;
+      this.#lasts(chunk.length);
+      this.#noteSilence();
       return '';
     }
     if (this.#parser !== undefined) {
@@ -117,6 +127,17 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     if (this.#passed > this.#most && this.#isEndless(chunk)) return '';
     const safe = this.#mask === undefined ? chunk : this.#mask.push(chunk);
     return safe === undefined ? '' : this.#forward(safe);
+  }
+
+  /** Nothing but whole frames that clients trip over. */
+  #isSilence(chunk: Uint8Array): boolean {
+    if (this.#parser?.pending !== undefined || !this.allowsKeepAlive) return false;
+    const parser = new SseParser();
+    return parser.push(chunk).every(isSilent) && parser.pending === undefined;
+  }
+
+  #noteSilence(): void {
+    this.#notes.addOnce('stream_mended', 'form');
   }
 
   #forward(chunk: Uint8Array): Output {
@@ -203,6 +224,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     let cut = 0;
     let hasContent = false;
     let frames = 0;
+    const silent: number[] = [];
     try {
       parser.pushUntil(chunk, (frame) => {
         frames++;
@@ -214,6 +236,7 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
         }
         this.#remember(frame);
         end += frame.to - frame.from;
+        if (start >= 0 && isSilent(frame)) silent.push(start, end);
         if (this.empty && !before) cut = start;
         return this.answered || this.error !== undefined;
       });
@@ -229,11 +252,14 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
     }
     if (this.empty) {
       this.#last = undefined;
-      return held || cut <= 0 ? '' : chunk.subarray(0, cut);
+      return held || cut <= 0 ? '' : withoutRanges(chunk, silent, cut);
     }
     if (this.failure !== undefined && end <= 0) return '';
-    this.#last = this.failure === undefined ? chunk : chunk.subarray(0, end);
-    return endsWithBracket(this.#last) ? this.#withoutDone(this.#last) : this.#last;
+    const shown = withoutRanges(chunk, silent, this.failure === undefined ? chunk.length : end);
+    if (silent.length > 0) this.#noteSilence();
+    if (shown.length === 0) return '';
+    this.#last = shown;
+    return endsWithBracket(shown) ? this.#withoutDone(shown) : shown;
   }
 
   /** Keeps what a frame says, not the chunk that it stood in; what is too much goes by like the rest. */
@@ -375,6 +401,19 @@ export class Passthrough extends AnswerProgress implements StreamPipeline {
 function parsed(bytes: Uint8Array): readonly SseFrame[] {
   const parser = new SseParser({ raw: false });
   return [...parser.push(bytes), ...parser.end()];
+}
+
+/** The bytes up to `to`, without these ranges (start, end, start, end …); the same reference if that is all. */
+function withoutRanges(bytes: Uint8Array, ranges: readonly number[], to: number): Uint8Array {
+  if (ranges.length === 0) return to === bytes.length ? bytes : bytes.subarray(0, to);
+  const left: Uint8Array[] = [];
+  let from = 0;
+  for (let i = 0; i < ranges.length && from < to; i += 2) {
+    left.push(bytes.subarray(from, Math.min(ranges[i]!, to)));
+    from = ranges[i + 1]!;
+  }
+  if (from < to) left.push(bytes.subarray(from, to));
+  return Buffer.concat(left);
 }
 
 /** As `data: [DONE]` does, with its blank line: LF or CRLF, or none. */

@@ -384,3 +384,19 @@ const KEEP_ALIVE = /^(?::|\[?(?:ping|pong|heartbeat|keep[-_ ]?alive)\]?$|(?:null
  * anomalyco/opencode#50871; OpenRouter's, through others: mnfst/llm-gateway#2053), or a word.
  */
 export const isKeepAlive = (data: string): boolean => KEEP_ALIVE.test(data.trim());
+
+const FIELD = /^(?:event|id|retry)\b/m;
+
+/** No frame that says nothing has more bytes. */
+export const MAX_SILENT = 48;
+
+/**
+ * Has the frame nothing to read for a client, which may throw all the same: a name, an id or a time to wait without data
+ * (openai/openai-python#3833, earendil-works/pi#8430), empty data, or a keep-alive as data? Comments, which clients skip,
+ * are no such frames.
+ */
+export function isSilent({ data, bytes, from, to }: SseFrame): boolean {
+  if (to - from > MAX_SILENT) return false;
+  if (data !== undefined) return data.trim() === '' || isKeepAlive(data);
+  return FIELD.test(utf8.decode(bytes.subarray(from, to)));
+}

@@ -10,7 +10,7 @@ import {
 } from '../../../conversation/fast-text.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Usage } from '../../../conversation/usage.ts';
-import type { SseFrame } from '../../../lib/bytes/sse.ts';
+import { isSilent, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { decodeCitation } from '../hosted-tools.ts';
@@ -85,12 +85,14 @@ class MessagesStreamDecoder implements StreamDecoder, FastDecoder {
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
-    if (data === undefined || this.#over) return NOTHING;
+    if (this.#over) return NOTHING;
+    if (data === undefined) return isSilent(frame) ? [emptyFrame(PROTOCOL)] : NOTHING;
     if (this.#open?.kind === 'text') {
       const text = plainText(data, this.#open.textPrefix);
       if (text !== undefined) return this.#delta(text);
     }
-    if (data === '[DONE]' || data === '') return NOTHING;
+    if (data === '[DONE]') return NOTHING;
+    if (data === '') return [emptyFrame(PROTOCOL)];
     const event = parseFrame(data);
     if (event === undefined) return [emptyFrame(PROTOCOL)];
     if (this.#waits(event, data.length)) return NOTHING;

@@ -4,7 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import { type BlockHead, emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import { unwrapFreeform } from '../../../conversation/tools/tool-names.ts';
 import type { Block, Sealed } from '../../../conversation/types.ts';
-import { ERROR_LINE, isKeepAlive, type SseFrame } from '../../../lib/bytes/sse.ts';
+import { ERROR_LINE, isKeepAlive, isSilent, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import { inBandError } from '../reply/errors.ts';
@@ -70,7 +70,8 @@ export class GeminiStreamDecoder implements StreamDecoder {
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
-    if (data === undefined || this.#over) return NOTHING;
+    if (this.#over) return NOTHING;
+    if (data === undefined) return isSilent(frame) ? [emptyFrame(PROTOCOL)] : NOTHING;
     // Relays that turn other protocols into this one end with OpenAI's mark.
     if (data === '' || data === '[DONE]') return [emptyFrame(PROTOCOL)];
     const read = this.#template.read(data, frame.event);

@@ -3,6 +3,7 @@
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Profile } from '../../../conversation/profile-facts.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { ownForm } from '../parts.ts';
 import { list, object, text, without } from '../wire.ts';
 import { decodeReasoningSettings, decodeToolChoice, SETTING_KEYS } from './decode-settings.ts';
 import { encodeReasoning } from './encode-settings.ts';
@@ -109,9 +110,11 @@ function withoutStrict(tool: Json): Json {
 }
 
 function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes): readonly Json[] {
-  const { contentParts, developerRole, images, reasoningField, messageFields } = profile;
+  const { contentParts, foreignParts, developerRole, images, reasoningField, messageFields } =
+    profile;
   const isTaken =
     contentParts !== false &&
+    foreignParts !== false &&
     developerRole !== false &&
     images !== false &&
     reasoningField === undefined &&
@@ -124,6 +127,7 @@ function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes):
       message = { ...message, role: 'system' };
       notes.add('parameter_mapped', 'role', 'developer as system');
     }
+    if (foreignParts === false) message = withOwnParts(message, notes);
     if (images === false && list(message.content) !== undefined) {
       message = withoutImages(message, notes);
     }
@@ -140,6 +144,17 @@ function withFields(message: JsonObject, taken: readonly string[], notes: Notes)
   );
   for (const key of others) notes.add('parameter_dropped', `messages/${key}`);
   return others.length === 0 ? message : without(message, others);
+}
+
+/** Parts in the form of other APIs as Chat has them. */
+function withOwnParts(message: JsonObject, notes: Notes): JsonObject {
+  const parts = list(message.content);
+  const own = parts?.map((part) => (isObject(part) ? ownForm(part) : part));
+  if (parts === undefined || own === undefined || own.every((part, i) => part === parts[i])) {
+    return message;
+  }
+  notes.addOnce('content_bridged', '/messages', "parts in Chat's form");
+  return { ...message, content: own };
 }
 
 /** Replaces images by text. Content with text only becomes a string, which such vendors require. */

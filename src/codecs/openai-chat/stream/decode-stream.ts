@@ -4,7 +4,7 @@ import { brokenAnswer, type GatewayError } from '../../../conversation/errors.ts
 import { emptyFrame, type StreamEvent } from '../../../conversation/events.ts';
 import type { DecodedTextTemplate, FastDecoder, TextRun } from '../../../conversation/fast-text.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import { isKeepAlive, type SseFrame } from '../../../lib/bytes/sse.ts';
+import { isKeepAlive, isSilent, type SseFrame } from '../../../lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import type { StreamDecoder, UpstreamContext } from '../../codec.ts';
 import {
@@ -103,7 +103,8 @@ class ChatStreamDecoder implements StreamDecoder, FastDecoder {
 
   push(frame: SseFrame): readonly StreamEvent[] {
     const { data } = frame;
-    if (data === undefined || this.#over) return NOTHING;
+    if (this.#over) return NOTHING;
+    if (data === undefined) return isSilent(frame) ? [emptyFrame(PROTOCOL)] : NOTHING;
     if (data === '') return [emptyFrame(PROTOCOL)];
     const read = this.#template.read(data, frame.event);
     if (read !== undefined) return this.#onlyText(read);
