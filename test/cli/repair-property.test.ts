@@ -10,10 +10,10 @@ import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { repairBody, repairHistory } from '../../src/features/tool-pairing/index.ts';
 import { fitTurnOrder } from '../../src/features/vendor-fit/index.ts';
 import type { Json, JsonObject } from '../../src/lib/json/json.ts';
+import { messagesComplaint } from '../features/tool-pairing/complaints.ts';
 import { type Damage, MESSAGES_DAMAGE } from '../features/tool-pairing/damage.ts';
 import { type Mutable, Random } from '../features/tool-pairing/histories.ts';
 import { validRequest } from '../features/tool-pairing/messages-property.ts';
-import { complaint } from '../features/tool-pairing/validate-messages.ts';
 import { checkMessages } from '../support/fake-upstream/check-messages.ts';
 
 const RUNS = Number(process.env.REPAIR_RUNS ?? 1500);
@@ -161,7 +161,7 @@ function refusal(body: JsonObject): string | undefined {
     return thrown instanceof Error ? thrown.message : JSON.stringify(thrown);
   }
   const found = lintRequest(body).find(({ rule }) => rule !== 'prefill');
-  return found === undefined ? complaint(body) : `lint ${found.rule} ${found.message}`;
+  return found === undefined ? messagesComplaint(body) : `lint ${found.rule} ${found.message}`;
 }
 
 test('damaged in any way, and in many at once', () => {

@@ -3,11 +3,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { messagesComplaint } from './complaints.ts';
 import { MESSAGES_DAMAGE } from './damage.ts';
 import { type Mutable, Random } from './histories.ts';
 import { validRequest } from './messages-property.ts';
 import { marksIn, run } from './support.ts';
-import { complaint } from './validate-messages.ts';
 
 const KINDS = Object.keys(MESSAGES_DAMAGE);
 const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
@@ -71,8 +71,8 @@ function law(body: JsonObject): void {
   const before = JSON.stringify(body);
   const { body: sent, same } = run(body, 'anthropic-messages');
   expect(JSON.stringify(body)).toBe(before);
-  expect(complaint(sent)).toBeUndefined();
-  const wasValid = complaint(body) === undefined;
+  expect(messagesComplaint(sent)).toBeUndefined();
+  const wasValid = messagesComplaint(body) === undefined;
   expect(same).toBe(wasValid);
   const stored = marksIn(sent);
   for (const mark of marksIn(body)) expect(stored).toContain(mark);
@@ -90,7 +90,7 @@ function law(body: JsonObject): void {
 test('every kind of damage breaks some history', () => {
   for (const kind of KINDS) {
     const broke = Array.from({ length: 60 }, (_, seed) => damaged(seed, [kind])).some(
-      (body) => complaint(body) !== undefined,
+      (body) => messagesComplaint(body) !== undefined,
     );
     // The vendor itself reorders results and joins messages of one role.
     const tolerated = /another order|split over|is split|run on in the next/.test(kind);
@@ -101,7 +101,7 @@ test('every kind of damage breaks some history', () => {
 test('valid histories come back as the same conversation', () => {
   for (let seed = 0; seed < 300; seed++) {
     const body = validRequest(seed);
-    expect(complaint(body)).toBeUndefined();
+    expect(messagesComplaint(body)).toBeUndefined();
     const { same, names } = run(body, 'anthropic-messages');
     expect(names).toEqual([]);
     expect(same).toBe(true);

@@ -4,6 +4,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
+import { chatComplaint, responsesComplaint } from './complaints.ts';
 import type { Damage } from './damage.ts';
 import { CHAT_DAMAGE, RESPONSES_DAMAGE } from './damage-openai.ts';
 import {
@@ -17,7 +18,6 @@ import {
   session,
 } from './histories.ts';
 import { marksIn, run } from './support.ts';
-import { chatComplaint, responsesComplaint } from './validate-openai.ts';
 
 const RUNS = Number(process.env.PAIRING_RUNS ?? 600);
 

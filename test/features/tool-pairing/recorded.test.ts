@@ -6,8 +6,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
 import type { SuiteProtocol as ProtocolName } from '../../support/suite-protocols.ts';
+import { messagesComplaint } from './complaints.ts';
 import { run } from './support.ts';
-import { complaint } from './validate-messages.ts';
 
 const ROOT = fileURLToPath(new URL('../../../../shared/captures', import.meta.url));
 
@@ -73,7 +73,9 @@ if (!existsSync(ROOT)) {
           protocol: 'anthropic-messages',
           thinking: true,
         });
-        expect(complaint(body as JsonObject)).toMatch(/Expected `thinking`|Invalid `signature`/);
+        expect(messagesComplaint(body as JsonObject)).toMatch(
+          /Expected `thinking`|Invalid `signature`/,
+        );
       }
       expect(all.length - touched.length).toBeGreaterThan(100);
     });

@@ -2,9 +2,9 @@
 
 import { describe, expect, test } from 'bun:test';
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { messagesComplaint } from './complaints.ts';
 import { genuineSignature, Random } from './histories.ts';
 import { type Repaired, run } from './support.ts';
-import { complaint } from './validate-messages.ts';
 
 type Block = Record<string, Json>;
 type Message = { role: string; content: Json };
@@ -36,7 +36,7 @@ function repair(
   const before = JSON.stringify(input);
   const out = run(input, 'anthropic-messages');
   expect(JSON.stringify(input)).toBe(before);
-  expect(complaint(out.body)).toBeUndefined();
+  expect(messagesComplaint(out.body)).toBeUndefined();
   const again = run(out.body, 'anthropic-messages');
   expect(again).toMatchObject({ same: true, names: [] });
   return { ...out, input, messages: out.body.messages as unknown as Message[] };

@@ -4,7 +4,7 @@ import type { Json } from '../../../src/lib/json/json.ts';
 import {
   expectFields,
   expectFilled,
-  expectLength,
+  expectId,
   expectName,
   expectOneOf,
   expectType,
@@ -93,7 +93,7 @@ function checkContent(message: Message, at: string): void {
 function checkCalls(message: Message, at: string): string[] {
   if (!Array.isArray(message.tool_calls)) return [];
   expectFilled(message.tool_calls, `${at}.tool_calls`);
-  return message.tool_calls.map((call, i) => {
+  const ids = message.tool_calls.map((call, i) => {
     const where = `${at}.tool_calls[${i}]`;
     expectType(call, 'object', where);
     const value = call as Message;
@@ -102,13 +102,17 @@ function checkCalls(message: Message, at: string): string[] {
     // Clients that fold a stream leave `index` in; the vendor ignores it.
     const fields: Fields = { id: 'string', type: 'string', [kind]: 'object', index: 'integer' };
     expectFields(value, fields, ['id', kind], where);
-    expectLength(value.id, 64, `${where}.id`);
+    expectId(value.id, `${where}.id`);
     const inner = value[kind] as Message;
     const text = kind === 'function' ? 'arguments' : 'input';
     expectFields(inner, { name: 'string', [text]: 'string' }, ['name', text], `${where}.${kind}`);
     expectName(inner.name, `${where}.${kind}.name`);
     return String(value.id);
   });
+  if (new Set(ids).size < ids.length) {
+    refuseWith(`Invalid '${at}.tool_calls': ids must be unique.`, `${at}.tool_calls`);
+  }
+  return ids;
 }
 
 /** @throws Refusal with OpenAI's message */

@@ -128,6 +128,13 @@ function checkResult(block: Record<string, Json>, at: string, strictness: Strict
   });
 }
 
+function checkText(text: string, at: string): void {
+  const list = at.split('.', 1)[0];
+  if (text === '') refuseWith(`${list}: text content blocks must be non-empty`);
+  if (text.trim() !== '') return;
+  refuseWith(`${list}: text content blocks must contain non-whitespace text`);
+}
+
 const isEmpty = (content: Json) => Array.isArray(content) && content.length === 0;
 
 /** @throws Refusal with Anthropic's message; `at` is the block's dotted path */
@@ -164,6 +171,7 @@ export function checkBlock(
       refuseWith(`${path}: cache_control cannot be set for empty text blocks`);
     }
   }
+  if (type === 'text') checkText(String(value.text), at);
   if (type === 'tool_use') {
     matchId(value.id, CLIENT_ID, `${path}.id`);
     if (!/^[a-zA-Z0-9_-]{1,200}$/.test(String(value.name))) {

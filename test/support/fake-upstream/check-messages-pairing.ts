@@ -37,7 +37,7 @@ function checkRolesOfBlocks(turns: readonly Turn[]): void {
       if (block.type === 'tool_result' && turn.role !== 'user') {
         refuseWith(`${at}: \`tool_result\` blocks can only be in \`user\` messages`);
       }
-      const made = ['tool_use', 'server_tool_use', 'thinking', 'redacted_thinking'];
+      const made = ['tool_use', 'server_tool_use', 'mcp_tool_use', 'thinking', 'redacted_thinking'];
       if (made.includes(String(block.type)) && turn.role !== 'assistant') {
         refuseWith(`${at}: \`${String(block.type)}\` blocks can only be in \`assistant\` messages`);
       }
@@ -112,15 +112,21 @@ function checkServerCalls(turns: readonly Turn[]): void {
       if (type === 'server_tool_use') open.set(String(block.id), String(block.name));
       if (type === 'tool_result' || !type.endsWith('_tool_result')) continue;
       const id = String(block.tool_use_id);
-      if (open.delete(id) || type === 'mcp_tool_result') continue;
+      if (type === 'mcp_tool_result') continue;
+      const name = open.get(id);
+      open.delete(id);
+      // "tool_search_tool_regex" is answered by "tool_search_tool_result".
+      if (name?.startsWith(type.slice(0, -'_tool_result'.length))) continue;
       refuseWith(
         `messages.${message}.content.${index}: unexpected \`tool_use_id\` found in \`${type}\` blocks: ${id}. Each \`${type}\` block must have a corresponding \`server_tool_use\` block before it.`,
       );
     }
     const [first] = open;
+    if (first === undefined) return;
     // Still in progress: nothing, or only results, follows it.
     const after = turns.slice(i + 1).flatMap((later) => later.blocks);
-    if (first === undefined || after.every(({ block }) => block.type === 'tool_result')) return;
+    const isOwn = ['web_search', 'web_fetch', 'code_execution'].includes(first[1]);
+    if (isOwn && after.every(({ block }) => block.type === 'tool_result')) return;
     refuseWith(
       `messages.${turn.at}: \`${first[1]}\` tool use with id \`${first[0]}\` was found without a corresponding \`${first[1]}_tool_result\` block`,
     );

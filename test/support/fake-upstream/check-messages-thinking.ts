@@ -9,8 +9,10 @@ import { signatureHolds } from './seals.ts';
 const isThinking = (block: Json | undefined) =>
   isRecord(block) && (block.type === 'thinking' || block.type === 'redacted_thinking');
 
-function checkParameter(body: JsonObject): void {
-  const thinking = body.thinking as Record<string, Json>;
+/** @throws Refusal with Anthropic's message */
+export function checkThinkingParameter(body: JsonObject): void {
+  const { thinking } = body;
+  if (!isRecord(thinking)) return;
   const kinds = ['adaptive', 'between_tools', 'disabled', 'enabled'];
   if (!kinds.includes(String(thinking.type))) {
     fail(
@@ -65,6 +67,11 @@ function checkBlocks(messages: readonly JsonObject[], strictness: Strictness): v
       refuseWith(`messages.${i}.content.${j}: Invalid \`signature\` in \`thinking\` block`);
     });
     if (!blocks.some(isThinking)) return;
+    if (!isThinking(blocks[0])) {
+      refuseWith(
+        `messages.${i}: If an assistant message contains any thinking blocks, the first block must be \`thinking\` or \`redacted_thinking\`. Found \`${String(blocks[0]!.type)}\`.`,
+      );
+    }
     if (isThinking(blocks.at(-1))) {
       refuseWith(`messages.${i}: The final block in an assistant message cannot be \`thinking\`.`);
     }
@@ -83,7 +90,8 @@ function loopHead(messages: readonly JsonObject[]): [JsonObject, number] | undef
     }
     const content = Array.isArray(message.content) ? message.content : [];
     const results = content.some((block) => isRecord(block) && block.type === 'tool_result');
-    if (!results) break;
+    // Neighbours of one role are one turn: results may stand in the message before.
+    if (!results && messages[i - 1]?.role !== 'user') break;
   }
   return head;
 }
@@ -95,16 +103,16 @@ export function checkThinking(
   strictness: Strictness,
 ): void {
   const thinking = body.thinking;
-  if (isRecord(thinking)) checkParameter(body);
   checkBlocks(messages, strictness);
   const head = loopHead(messages);
-  if (head === undefined || !Array.isArray(head[0].content)) return;
-  const [first] = head[0].content as Record<string, Json>[];
+  if (head === undefined) return;
+  const { content } = head[0];
+  const text = content === '' ? [] : [{ type: 'text' }];
+  const [first] = (typeof content === 'string' ? text : content) as JsonObject[];
   if (isRecord(thinking) && thinking.type === 'enabled') {
-    const uses = (head[0].content as Record<string, Json>[]).some((one) => one.type === 'tool_use');
-    if (uses && !isThinking(first)) {
+    if (first !== undefined && !isThinking(first)) {
       refuseWith(
-        `messages.${head[1]}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first?.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking`,
+        `messages.${head[1]}.content.0.type: Expected \`thinking\` or \`redacted_thinking\`, but found \`${String(first.type)}\`. When \`thinking\` is enabled, a final \`assistant\` message must start with a thinking block (preceeding the lastmost set of \`tool_use\` and \`tool_result\` blocks). We recommend you include thinking blocks from previous turns. To avoid this requirement, disable \`thinking\`. Please consult our documentation at https://docs.claude.com/en/docs/build-with-claude/extended-thinking`,
       );
     }
     return;

@@ -4,7 +4,7 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import { checkBlock } from './check-messages-blocks.ts';
 import { fail, fields, wantType } from './check-messages-fields.ts';
 import { checkPairing } from './check-messages-pairing.ts';
-import { checkThinking } from './check-messages-thinking.ts';
+import { checkThinking, checkThinkingParameter } from './check-messages-thinking.ts';
 import { checkMessagesTools } from './check-messages-tools.ts';
 import type { Fields, Strictness } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';
@@ -44,17 +44,11 @@ const BETA: Readonly<Record<string, RegExp>> = {
   thread: /message-threads/,
 };
 
-const textOf = (content: readonly Json[]) =>
-  content.flatMap((one) => (isRecord(one) && typeof one.text === 'string' ? [one.text] : []));
-
 function checkSystem(system: Json | undefined): void {
   if (system === undefined || typeof system === 'string') return;
   if (!Array.isArray(system)) fail('system', 'Input should be a valid list');
   (system as Json[]).forEach((block, i) => {
     checkBlock(block, `system.${i}`, ['text'], {});
-    if ((block as JsonObject).text === '') {
-      refuseWith('system: text content blocks must be non-empty');
-    }
   });
 }
 
@@ -121,12 +115,6 @@ function checkMessage(message: Json, i: number, last: boolean, strictness: Stric
   blocks.forEach((block, j) => {
     checkBlock(block, `${at}.content.${j}`, undefined, strictness);
   });
-  for (const text of textOf(blocks)) {
-    if (text === '') refuseWith('messages: text content blocks must be non-empty');
-    if (text.trim() === '') {
-      refuseWith('messages: text content blocks must contain non-whitespace text');
-    }
-  }
   const final = blocks.at(-1);
   if (optional && isRecord(final) && final.type === 'text' && /\s$/.test(String(final.text))) {
     refuseWith('messages: final assistant content cannot end with trailing whitespace');
@@ -171,20 +159,26 @@ export function checkMessages(
   for (const [key, beta] of Object.entries(BETA)) if (beta.test(betas)) allowed[key] = 'any';
   const required = ['messages', 'model', ...(options.counting ? [] : ['max_tokens'])];
   fields(body as Record<string, Json>, allowed, required, '');
+  if (!options.counting) checkSampling(body);
+  checkMessagesTools(body);
+  checkThinkingParameter(body);
+  checkHistory(body, options);
+}
+
+/** Instructions and messages. @throws Refusal with Anthropic's message */
+export function checkHistory(body: JsonObject, strictness: Strictness): void {
   const messages = body.messages as Json[];
   if (messages.length === 0) refuseWith('messages: at least one message is required');
   checkSystem(body.system);
-  if (!options.counting) checkSampling(body);
   messages.forEach((message, i) => {
-    checkMessage(message, i, i === messages.length - 1, options);
+    checkMessage(message, i, i === messages.length - 1, strictness);
   });
   const turns = messages as readonly JsonObject[];
-  checkRoles(turns, options);
-  checkMessagesTools(body);
+  checkRoles(turns, strictness);
   const marks = cacheMarks(body.system) + cacheMarks(body.tools) + cacheMarks(turns);
   if (marks > 4) {
     refuseWith(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
   }
   checkPairing(turns);
-  checkThinking(body, turns, options);
+  checkThinking(body, turns, strictness);
 }

@@ -98,6 +98,12 @@ export function expectLength(value: Json | undefined, max: number, at: string): 
   );
 }
 
+/** @throws Refusal unless the id of a call, if there is one, is 1 to 64 characters long */
+export function expectId(value: Json | undefined, at: string): void {
+  if (value === '') refuseWith(`Invalid '${at}': empty string.`, at, 'empty_string');
+  expectLength(value, 64, at);
+}
+
 /** @throws Refusal when an array that must not be empty is empty */
 export function expectFilled(value: readonly Json[], at: string): void {
   if (value.length > 0) return;

@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
 import {
   expectFields,
   expectFilled,
+  expectId,
   expectLength,
   expectName,
   expectOneOf,
@@ -93,7 +94,7 @@ function checkId(item: Item, type: string, at: string): void {
   if (typeof item.id !== 'string') return;
   const shown = `Invalid '${at}.id': '${item.id}'.`;
   const prefix = PREFIX[type];
-  if (!/^[a-zA-Z0-9_-]*$/.test(item.id)) {
+  if (!/^[a-zA-Z0-9_-]+$/.test(item.id)) {
     refuseWith(
       `${shown} Expected an ID that contains letters, numbers, underscores, or dashes, but this value contained additional characters.`,
       `${at}.id`,
@@ -195,8 +196,8 @@ const MADE = new Set([
 ]);
 
 /** A reasoning item with an id requires the exact item that it led to, by id. */
-function isFollowed(reasoning: Item, next: Item | undefined): boolean {
-  if (next === undefined) return false;
+function isFollowed(reasoning: Item, next: Json | undefined): boolean {
+  if (!isRecord(next)) return false;
   if (typeOf(next) === 'message') {
     if (next.role !== 'assistant') return false;
     return typeof reasoning.id !== 'string' || typeof next.id === 'string';
@@ -220,7 +221,10 @@ function checkPairs(items: readonly Item[], body: JsonObject): void {
       const id = String(item.call_id);
       // The vendor's own tool searches need no output from the client.
       const own = item.execution === 'server';
-      if (typeOf(item) === callType && typeof item.call_id === 'string' && !own) open.add(id);
+      if (typeOf(item) === callType && typeof item.call_id === 'string' && !own) {
+        if (open.has(id)) refuseWith(`No tool output found for ${textPart} ${id}.`, 'input');
+        open.add(id);
+      }
       if (typeOf(item) !== outputType || typeof item.call_id !== 'string' || own) continue;
       if (!open.delete(id) && (continued === undefined || continued === null)) {
         refuseWith(`No tool call found for ${textPart} output with call_id ${id}.`, 'input');
@@ -266,7 +270,7 @@ export function checkInput(body: JsonObject, strictness: Strictness): void {
       }
       ids.add(item.id);
     }
-    expectLength(item.call_id, 64, `${at}.call_id`);
+    expectId(item.call_id, `${at}.call_id`);
     if (type === 'message') checkMessage(item, at);
     if (type.endsWith('tool_call') || type === 'function_call') expectName(item.name, `${at}.name`);
     if (type === 'function_call_output' || type === 'custom_tool_call_output') {
