@@ -84,13 +84,13 @@ export interface Host {
  * if the vendor refuses it, not if it ignores it. What a model is
  * wherever it is served stands in the file of models (`config/models/`).
  */
-export type VendorFacts = Facts & { readonly models?: Readonly<Record<string, Facts>> };
+export type VendorFacts = Facts & {
+  readonly models?: Readonly<Record<string, Facts>>;
+  /** The built-in profile that it starts from; the rules of the file of models name that. Left out: its own name. */
+  readonly builtIn?: string;
+};
 
-export type ProfileFacts = Profile &
-  VendorFacts & {
-    /** The built-in profile that it starts from; the rules of the file of models name that. Left out: its own name. */
-    readonly builtIn?: string;
-  };
+export type ProfileFacts = Profile & VendorFacts;
 
 /** The meaning of a vendor's own error codes. */
 export type Codes = Readonly<Record<string, VendorError>>;

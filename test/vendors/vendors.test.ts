@@ -80,6 +80,7 @@ const TABLE: Readonly<Record<string, Row>> = {
     models: {
       'deepseek/deepseek-chat': { thinkingDefault: 'off', reasoningReplay: undefined },
       'deepseek/deepseek-v4-flash': { thinkingDefault: 'on', reasoningReplay: 'all' },
+      'deepseek-beta/deepseek-v4-flash': { thinkingDefault: 'on', prefill: 'prefix' },
     },
     errors: [[400, error('Model Not Exist'), 'not_found']],
   },

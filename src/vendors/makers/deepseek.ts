@@ -1,7 +1,27 @@
 /** DeepSeek, whose reasoning models want their reasoning back. */
 
 import { MESSAGES_FORM, TEXT_ONLY } from '../facts.ts';
-import { chat, type Vendor } from '../vendor.ts';
+import { chat, type Vendor, type VendorFacts } from '../vendor.ts';
+
+const DEEPSEEK = {
+  variables: ['DEEPSEEK_API_KEY'],
+  models: ['deepseek-v4-flash', 'deepseek-v4-pro', 'deepseek-*'],
+  catalogue: 'deepseek',
+};
+const CHAT: VendorFacts = {
+  maxTokensParam: 'max_tokens',
+  temperature: { min: 0, max: 2 },
+  maxStops: 16,
+  jsonSchema: false,
+  developerRole: false,
+  // github.com/decolua/9router/pull/3333
+  uniqueTools: true,
+  thinkingToolChoices: ['auto', 'none'],
+  reasoningField: 'reasoning_content',
+  reasoningParam: 'thinking',
+  thinkingDefault: 'off',
+  ...TEXT_ONLY,
+};
 
 export const deepseek: Vendor = {
   name: 'DeepSeek',
@@ -9,31 +29,23 @@ export const deepseek: Vendor = {
   topic: { section: '/recipes#deepseek-with-claude-code', words: 'deepseek' },
   presets: {
     deepseek: chat({
+      ...DEEPSEEK,
       baseUrl: 'https://api.deepseek.com',
       messagesUrl: 'https://api.deepseek.com/anthropic',
       profile: 'deepseek',
-      variables: ['DEEPSEEK_API_KEY'],
-      models: ['deepseek-v4-flash', 'deepseek-v4-pro', 'deepseek-*'],
-      catalogue: 'deepseek',
       discovered: true,
+    }),
+    'deepseek-beta': chat({
+      ...DEEPSEEK,
+      baseUrl: 'https://api.deepseek.com/beta',
+      profile: 'deepseek-beta',
     }),
   },
   hosts: [{ host: '*.deepseek.com', catalogue: 'deepseek', telemetry: 'deepseek' }],
   profiles: {
-    deepseek: {
-      maxTokensParam: 'max_tokens',
-      temperature: { min: 0, max: 2 },
-      maxStops: 16,
-      jsonSchema: false,
-      developerRole: false,
-      // github.com/decolua/9router/pull/3333
-      uniqueTools: true,
-      thinkingToolChoices: ['auto', 'none'],
-      reasoningField: 'reasoning_content',
-      reasoningParam: 'thinking',
-      thinkingDefault: 'off',
-      ...TEXT_ONLY,
-    },
+    deepseek: CHAT,
+    // "prefix is only available when using beta api" (github.com/BerriAI/litellm/issues/4881)
+    'deepseek-beta': { ...CHAT, builtIn: 'deepseek', prefill: 'prefix' },
     'deepseek-anthropic': { ...MESSAGES_FORM, ...TEXT_ONLY, uniqueTools: true },
   },
   words: [

@@ -51,7 +51,10 @@ const VENDORS = [
   // Its thinking mode has none.
   ['qwen', 'qwen3-235b-a22b-thinking-2507', undefined],
   ['openai', 'gpt-4.1', undefined],
+  // Its beta API alone has one.
   ['deepseek', 'deepseek-chat', undefined],
+  ['deepseek-beta', 'deepseek-chat', 'prefix'],
+  ['deepseek-beta', 'deepseek-reasoner', 'prefix'],
 ] as const;
 
 const lastOf = ({ body }: { body: JsonObject }) => (body.messages as readonly JsonObject[]).at(-1)!;
