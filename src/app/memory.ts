@@ -11,6 +11,7 @@ import type { Memory } from '../conversation/memory.ts';
 import type { MemoryPluginOptions } from '../features/memory/api/plugin.ts';
 import type { Embedder, MemoryBackend, MemoryObserver } from '../features/memory/index.ts';
 import type { Principal } from '../keys/principal.ts';
+import { MadeOnce } from '../lib/loop/made-once.ts';
 import { Throttle } from '../lib/loop/throttle.ts';
 import { messageOf } from '../lib/text/thrown.ts';
 import type { Engines } from '../state/engines/open-engines.ts';
@@ -68,25 +69,9 @@ interface OpenMemory {
   readonly backend: MemoryBackend;
 }
 
-/** The feature is a twentieth of the program, and loaded when it is first used. */
-class MemoryOnDemand {
-  #opened: Promise<OpenMemory> | undefined;
-
-  constructor(private readonly make: (feature: MemoryFeature) => MemoryBackend) {}
-
-  get(): Promise<OpenMemory> {
-    this.#opened ??= import('../features/memory/index.ts').then((feature) => ({
-      feature,
-      backend: this.make(feature),
-    }));
-    return this.#opened;
-  }
-
-  /** Writes what waits. */
-  async close(): Promise<void> {
-    await (await this.#opened)?.backend.close();
-  }
-}
+/** Writes what waits. */
+const closed = async (memory: MadeOnce<OpenMemory> | undefined) =>
+  (await memory?.made)?.backend.close();
 
 /** Costs nothing until the memory is used. */
 export function memoryService(options: MemoryServiceOptions, initial: Config): MemoryService {
@@ -97,9 +82,13 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
   let base = baseOf(initial.memory);
   const closing = new Set<Promise<void>>();
 
-  function baseOf(memory: MemoryConfig): MemoryOnDemand | undefined {
+  /** The feature is a twentieth of the program, and loaded when it is first used. */
+  function baseOf(memory: MemoryConfig): MadeOnce<OpenMemory> | undefined {
     if (!memory.enabled) return undefined;
-    return new MemoryOnDemand((feature) => backendOf(memory, feature));
+    return new MadeOnce(async () => {
+      const feature = await import('../features/memory/index.ts');
+      return { feature, backend: backendOf(memory, feature) };
+    });
   }
 
   function backendOf(memory: MemoryConfig, feature: MemoryFeature): MemoryBackend {
@@ -193,11 +182,11 @@ export function memoryService(options: MemoryServiceOptions, initial: Config): M
       memoryConfig = wanted;
       base = baseOf(wanted);
       if (last === undefined) return;
-      const done = last.close().finally(() => closing.delete(done));
+      const done = closed(last).finally(() => closing.delete(done));
       closing.add(done);
     },
     async close() {
-      await Promise.all([...closing, base?.close()]);
+      await Promise.all([...closing, closed(base)]);
     },
   };
 }

@@ -5,7 +5,7 @@ import { messageOf } from '../lib/text/thrown.ts';
 import { EngineAway, type KeyValue, type Sql } from '../state/engines/engine.ts';
 import { openPostgres } from '../state/sql/postgres.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
-import { fileAt, REMOVED } from '../state/versioned-store.ts';
+import { fileAt, isPassing, REMOVED } from '../state/versioned-store.ts';
 import type { KeyChange } from './key-records.ts';
 import { KeySnapshotStore } from './key-snapshot-store.ts';
 import { BEGINNING, KeyStore, type News, type Position } from './key-store.ts';
@@ -144,6 +144,8 @@ export class RunTimeKeys {
   #waiting: Promise<void> | undefined;
   #snapshot: KeySnapshotStore | undefined;
   #isBehind = false;
+  /** The snapshot could not be written, and the next look tries again. */
+  #savesAgain = false;
   #saving: Promise<void> = Promise.resolve();
   #timer: ReturnType<typeof setInterval> | undefined;
   #unwatch: (() => void) | undefined;
@@ -257,6 +259,9 @@ export class RunTimeKeys {
         this.loaded.take(news.keys);
         this.#position = news.position;
         this.#saving = this.#saving.then(() => this.#save(news));
+      } else if (this.#savesAgain) {
+        this.#savesAgain = false;
+        this.#saving = this.#saving.then(() => this.#save(this.#all()));
       }
       const isFirst = this.#source !== 'database';
       this.#source = 'database';
@@ -274,12 +279,16 @@ export class RunTimeKeys {
     if (!(thrown instanceof EngineAway)) this.#warn('keys', messageOf(thrown));
   }
 
-  #readSnapshot(): void {
+  /** @throws as {@link KeySnapshotStore}: the next write tries again */
+  #openSnapshot(): KeySnapshotStore | undefined {
     const { snapshot: path } = this.options;
-    if (path === undefined) return;
+    if (path !== undefined) this.#snapshot ??= new KeySnapshotStore(path);
+    return this.#snapshot;
+  }
+
+  #readSnapshot(): void {
     try {
-      this.#snapshot = new KeySnapshotStore(path);
-      const found = this.#snapshot.read();
+      const found = this.#openSnapshot()?.read();
       // A later answer of the database is newer.
       if (found === undefined || this.#source !== 'none') return;
       this.loaded.take(found.keys);
@@ -294,11 +303,12 @@ export class RunTimeKeys {
   /** Never rejects. */
   async #save(news: News): Promise<void> {
     try {
-      await this.#snapshot?.write(this.#isBehind ? this.#all() : news);
+      await this.#openSnapshot()?.write(this.#isBehind ? this.#all() : news);
       this.#isBehind = false;
       this.#warned.delete('snapshot');
     } catch (thrown) {
       this.#isBehind = true;
+      this.#savesAgain = isPassing(thrown);
       this.#warn('snapshot', `${this.options.snapshot}: ${messageOf(thrown)}`);
     }
   }

@@ -2,6 +2,7 @@
 
 import { type AnyElysia, Elysia } from 'elysia';
 import type { Answer, Routes } from '../lib/http/routes.ts';
+import { MadeOnce } from '../lib/loop/made-once.ts';
 import type { ErrorResponses } from './errors.ts';
 
 /**
@@ -9,22 +10,16 @@ import type { ErrorResponses } from './errors.ts';
  * an error that names what it serves.
  */
 export function onDemand(path: string, errors: ErrorResponses, load: () => Promise<AnyElysia>) {
-  let loaded: Promise<AnyElysia> | undefined;
-  const loadApp = () =>
+  // Without free file descriptors a part of the program cannot be read.
+  const loaded = new MadeOnce(() =>
     load().then((plugin) => {
       const app: AnyElysia = new Elysia({ handler: { standardHostname: false } })
         .onError(errors.handle(() => app.routes))
         .use(plugin);
       return app;
-    });
-  const answer = async ({ request }: { request: Request }) => {
-    loaded ??= loadApp().catch((thrown) => {
-      // The next request tries again: without free file descriptors a part of the program cannot be read.
-      loaded = undefined;
-      throw thrown;
-    });
-    return (await loaded).fetch(request);
-  };
+    }),
+  );
+  const answer = async ({ request }: { request: Request }) => (await loaded.get()).fetch(request);
   return new Elysia({ name: `on-demand ${path}` })
     .all(path, answer, { parse: 'none' })
     .all(`${path}/*`, answer, { parse: 'none' });

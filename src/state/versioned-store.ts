@@ -166,6 +166,13 @@ function leadsOut(path: string): boolean {
 export const isDamage = (error: unknown): boolean =>
   /CORRUPT|NOTADB|SHORT_READ/.test(codeOf(error));
 
+/**
+ * The machine lacks something now (descriptors, memory, room on its disk), or another process holds the file: what failed
+ * may succeed later.
+ */
+export const isPassing = (error: unknown): boolean =>
+  /^E(MFILE|NFILE|NOMEM|NOSPC|DQUOT|IO)$|BUSY|LOCKED|CANTOPEN|FULL|IOERR|NOMEM/.test(codeOf(error));
+
 const codeOf = (error: unknown) => String((error as { code?: unknown } | null)?.code);
 
 /** A damaged file that was moved, and its new path. */

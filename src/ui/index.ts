@@ -1,6 +1,7 @@
 /** Answers everything under `/ui`: the page in the browser and its API, both loaded with the first request. */
 
 import { GatewayError } from '../conversation/errors.ts';
+import { MadeOnce } from '../lib/loop/made-once.ts';
 import { printableLine } from '../lib/text/printable-text.ts';
 import { pathOf } from '../server/request-path.ts';
 import { failure } from './api/answers.ts';
@@ -17,17 +18,16 @@ export interface Ui {
 
 /** Costs nothing until the first request under `/ui`. */
 export function createUi(options: UiOptions): Ui {
-  let api: Promise<Api> | undefined;
-  const opened = () => {
-    api ??= import('./api/app.ts').then(({ createApi }) => createApi(options));
-    return api;
-  };
+  const api = new MadeOnce(async (): Promise<Api> => {
+    const { createApi } = await import('./api/app.ts');
+    return createApi(options);
+  });
   return {
     async answer(request) {
       try {
         const pathname = pathOf(request.url);
-        if (pathname.startsWith('/ui/api/')) return await (await opened()).answer(request);
-        const first = async () => (await opened()).first(request);
+        if (pathname.startsWith('/ui/api/')) return await (await api.get()).answer(request);
+        const first = async () => (await api.get()).first(request);
         const page = request.method === 'GET' ? await servePage(request, first) : undefined;
         if (page !== undefined) return page;
         throw new GatewayError(
@@ -40,7 +40,7 @@ export function createUi(options: UiOptions): Ui {
       }
     },
     async close() {
-      await (await api)?.close();
+      await (await api.made)?.close();
     },
   };
 }

@@ -10,6 +10,9 @@ import type { Retention } from '../../samples/store/retention.ts';
 import { EngineAway } from '../../state/engines/engine.ts';
 import type { Engines } from '../../state/engines/open-engines.ts';
 import { type HashedName, ReplicaErasures } from '../../state/erasures.ts';
+import { isPassing } from '../../state/versioned-store.ts';
+
+const OPEN_AGAIN_MS = 10_000;
 
 export interface SampleReplicasOptions {
   readonly engines: Engines;
@@ -45,6 +48,7 @@ export function sampleReplicas(options: SampleReplicasOptions) {
       ? new RunningElsewhere({ cache, seal, watch: (watcher) => recorder().watch(watcher) })
       : undefined;
   let sharing: Sharing | undefined;
+  let opening: ReturnType<typeof setTimeout> | undefined;
   const watchers = new Set<SampleWatcher>();
 
   function openSharing(): void {
@@ -54,7 +58,11 @@ export function sampleReplicas(options: SampleReplicasOptions) {
         ...{ root, database, objects, cache, seal, erasures, retention, warn, onPending },
       });
     } catch (thrown) {
-      warn(`samples are not shared with other replicas (${thrown})`);
+      const ends = isPassing(thrown);
+      if (opening === undefined || !ends) {
+        warn(`samples are not shared with other replicas${ends ? ' yet' : ''} (${thrown})`);
+      }
+      if (ends) opening = setTimeout(openSharing, OPEN_AGAIN_MS).unref();
       return;
     }
     recorder().watch({
@@ -126,6 +134,7 @@ export function sampleReplicas(options: SampleReplicasOptions) {
       openSharing();
     },
     async close(): Promise<void> {
+      clearTimeout(opening);
       running?.close();
       await Promise.all([erasures?.close(), sharing?.close()]);
     },

@@ -10,7 +10,7 @@ import { EngineAway, type KeyValue } from '../../state/engines/engine.ts';
 import { nameHash, RecentErasures } from '../../state/erasures.ts';
 import type { SqlDatabase } from '../../state/sql/sql.ts';
 import { AS_IT_IS, type TextSeal } from '../../state/text-seal.ts';
-import { fileAt, REMOVED } from '../../state/versioned-store.ts';
+import { fileAt, isPassing, REMOVED } from '../../state/versioned-store.ts';
 import { type CachedRows, ResponseCache } from './response-cache.ts';
 import { ResponseQueue, WaitingResponses } from './response-queue.ts';
 import { FoundResponses, ResponseReads, responsesAway } from './response-reads.ts';
@@ -360,7 +360,7 @@ export class ResponseStore {
       this.#failed(`cannot open ${this.options.name ?? 'the database'}`, thrown);
       // Another process holds it: that ends.
       this.#openAt = performance.now() + RETRY_MS;
-      if (isPassing(thrown)) this.#schedule(RETRY_MS);
+      if (mayPass(thrown)) this.#schedule(RETRY_MS);
     }
     return this.#opened;
   }
@@ -507,7 +507,7 @@ export class ResponseStore {
       for (const key of lacking) await this.#rescue(key);
     } catch (thrown) {
       const isUnusable = tables.form === 'file' || thrown instanceof EngineAway;
-      if (isUnusable || isPassing(thrown)) throw thrown;
+      if (isUnusable || mayPass(thrown)) throw thrown;
       this.#failed('the database refuses a response', thrown);
       if (rows.length === 1) this.#dropped(1);
       if (rows.length > 1) for (const row of rows) await this.#write(tables, [row], []);
@@ -562,7 +562,7 @@ export class ResponseStore {
         return await work();
       } catch (thrown) {
         if (thrown instanceof EngineAway || left === 1) throw responsesAway(thrown);
-        if (!isPassing(thrown)) throw thrown;
+        if (!mayPass(thrown)) throw thrown;
         await Bun.sleep(AGAIN_MS);
       }
     }
@@ -576,7 +576,7 @@ export class ResponseStore {
   /** The engine itself logs that it is away. An unusable file is not tried again. */
   #failed(what: string, thrown: unknown): void {
     if (thrown instanceof EngineAway) return;
-    if (this.#opened?.form === 'database' || isPassing(thrown)) {
+    if (this.#opened?.form === 'database' || mayPass(thrown)) {
       this.#problem(what, thrown);
       return;
     }
@@ -598,8 +598,8 @@ export class ResponseStore {
   }
 }
 
-/** Deadlocks, a file that another process holds, and the like: a second try may succeed. A role may get a missing permission. */
-function isPassing(thrown: unknown): boolean {
+/** Deadlocks and the like: a second try may succeed. A role may get a missing permission. */
+function mayPass(thrown: unknown): boolean {
   const { code } = (thrown ?? {}) as { code?: unknown };
-  return typeof code === 'string' && /^(40|55|42|3F|0A|25)|BUSY|LOCKED|FULL|IOERR|NOMEM/.test(code);
+  return isPassing(thrown) || (typeof code === 'string' && /^(40|55|42|3F|0A|25)/.test(code));
 }

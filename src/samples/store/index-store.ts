@@ -150,7 +150,9 @@ function openFile(root: string, onDamage: (cause: unknown) => void): SampleIndex
   try {
     return indexOf(open(path));
   } catch (error) {
-    if (/BUSY|LOCKED|READONLY|CANTOPEN/.test(codeOf(error))) throw error;
+    // Of another version, or damaged: no other error says anything of what is in the file.
+    if (!isDamage(error) && error !== OTHER_VERSION && !/^SQLITE_ERROR/.test(codeOf(error)))
+      throw error;
     removeFile(path);
     if (isDamage(error)) onDamage(error);
     return indexOf(open(path));
@@ -169,6 +171,7 @@ export function memoryIndex(): SampleIndex {
 }
 
 const BUSY_MS = 300;
+const OTHER_VERSION = new Error('another version made the index');
 
 function open(path: string): Database {
   const db = openPrivate(path, BUSY_MS);
@@ -176,7 +179,7 @@ function open(path: string): Database {
     // No write waits for the disk: after a power failure the index is rebuilt from the files.
     db.run('PRAGMA synchronous = OFF');
     const version = db.query<{ user_version: number }, []>('PRAGMA user_version').get()!;
-    if (version.user_version !== 0 && version.user_version !== VERSION) throw new Error('version');
+    if (version.user_version !== 0 && version.user_version !== VERSION) throw OTHER_VERSION;
     useLog(db, BUSY_MS);
     // Else SQLite writes pages to the disk, to take a statement back (decision 40).
     db.run('PRAGMA temp_store = MEMORY');

@@ -29,7 +29,7 @@ export interface MaintenanceOptions {
 
 /** One step of retention. */
 const STEP = { limit: 50, ms: 2 };
-/** Milliseconds before a failed removal is tried again. */
+/** Milliseconds before a failed removal, or a failed reconciliation, is tried again. */
 const RETRY_AFTER = 30_000;
 /** Milliseconds between two checks for room. */
 const LOOK_AFTER = 5;
@@ -48,6 +48,7 @@ export class StoreMaintenance {
   #clock: PatientClock | undefined;
   #tidying: Promise<void> | undefined;
   #matching: Promise<void> | undefined;
+  #later: ReturnType<typeof setTimeout> | undefined;
   /** No removal before this time, since the last one failed. */
   #stuckUntil = 0;
   #closed = false;
@@ -72,7 +73,8 @@ export class StoreMaintenance {
       onRemoved(putUnerased(this.#index, root, rows), false);
       this.#tidy();
     } catch (error) {
-      // The files are complete; the next reconciliation finds them.
+      // The files are complete: a reconciliation finds them.
+      this.#reconcileLater();
       onProblem('the index cannot be written', error);
     }
   }
@@ -106,12 +108,24 @@ export class StoreMaintenance {
   reconcile(): void {
     const { root, own, onProblem } = this.options;
     if (this.#closed || this.#matching !== undefined || !existsSync(root)) return;
+    clearTimeout(this.#later);
+    this.#later = undefined;
     this.#matching = this.#reconcile({ own, mark: true })
       .then(() => this.#tidy())
-      .catch((error) => onProblem('the index cannot be opened', error))
+      .catch((error) => {
+        this.#reconcileLater();
+        onProblem('the index cannot be opened', error);
+      })
       .finally(() => {
         this.#matching = undefined;
       });
+  }
+
+  #reconcileLater(): void {
+    this.#later ??= setTimeout(() => {
+      this.#later = undefined;
+      this.reconcile();
+    }, RETRY_AFTER).unref();
   }
 
   /**
@@ -136,6 +150,7 @@ export class StoreMaintenance {
 
   async close(): Promise<void> {
     this.#closed = true;
+    clearTimeout(this.#later);
     this.#leave();
     await Promise.allSettled([this.#tidying, this.#matching, ...this.#erasures]);
     this.#file?.close();

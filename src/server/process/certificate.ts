@@ -52,10 +52,13 @@ export class Certificate {
     this.#watch();
     // What was written since the start.
     this.look();
-    if (!this.#warns) return;
-    this.#warn();
-    this.#daily = setInterval(() => this.#warnOfEnd(), DAY_MS);
+    // What could not be read when it changed is looked at again.
+    this.#daily = setInterval(() => {
+      this.look();
+      if (this.#warns) this.#warnOfEnd();
+    }, DAY_MS);
     this.#daily.unref();
+    if (this.#warns) this.#warn();
   }
 
   /** A reload may name other files. */

@@ -1,8 +1,8 @@
 /** A store that speaks S3 as the shared object store. The client, which signs requests, is loaded with the first use. */
 
-import type { AwsClient } from 'aws4fetch';
 import type { ObjectsAddress } from '../../config/sections/engines.ts';
 import { readEntities } from '../../lib/http/html-entities.ts';
+import { MadeOnce } from '../../lib/loop/made-once.ts';
 import {
   clockFinding,
   type EngineFinding,
@@ -59,7 +59,18 @@ const OF_ONE_STATUSES: ReadonlySet<number> = new Set([413, 416]);
 export class ObjectStore implements Objects {
   readonly #address: ObjectsAddress;
   readonly #watch: EngineWatch;
-  #client: Promise<AwsClient> | undefined;
+  readonly #client = new MadeOnce(async () => {
+    const { AwsClient } = await import('aws4fetch');
+    const { region, accessKeyId, secretAccessKey, sessionToken } = this.#address;
+    return new AwsClient({
+      accessKeyId,
+      secretAccessKey: secretAccessKey.reveal(),
+      ...(sessionToken !== undefined && { sessionToken: sessionToken.reveal() }),
+      service: 's3',
+      region,
+      retries: 0,
+    });
+  });
 
   constructor(address: ObjectsAddress, onChange: (state: EngineState) => void) {
     this.#address = address;
@@ -180,22 +191,10 @@ export class ObjectStore implements Objects {
     deadlineMs: number,
     more: { body?: Uint8Array; headers?: Record<string, string>; query?: string } = {},
   ): Promise<Response> {
-    const { bucket, prefix, endpoint, region, accessKeyId, secretAccessKey, sessionToken } =
-      this.#address;
-    this.#client ??= import('aws4fetch').then(
-      ({ AwsClient }) =>
-        new AwsClient({
-          accessKeyId,
-          secretAccessKey: secretAccessKey.reveal(),
-          ...(sessionToken !== undefined && { sessionToken: sessionToken.reveal() }),
-          service: 's3',
-          region,
-          retries: 0,
-        }),
-    );
+    const { bucket, prefix, endpoint } = this.#address;
     const path =
       key === undefined ? '' : `/${(prefix + key).split('/').map(encodeURIComponent).join('/')}`;
-    const client = await this.#client;
+    const client = await this.#client.get();
     const answer = await client
       .fetch(`${endpoint}/${bucket}${path}${more.query ?? ''}`, {
         method,

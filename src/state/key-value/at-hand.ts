@@ -55,6 +55,11 @@ export class Lru<Value> {
     for (const [key, { value }] of this.#items) if (goes(key, value)) this.delete(key);
   }
 
+  /** The least recently used first. */
+  *[Symbol.iterator](): Generator<readonly [key: string, value: Value]> {
+    for (const [key, { value }] of this.#items) yield [key, value];
+  }
+
   clear(): void {
     this.#items.clear();
     this.#bytes = 0;

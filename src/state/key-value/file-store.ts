@@ -87,22 +87,7 @@ export interface RoomFileOptions {
 export const keyInGroup = (group: string | undefined, key: string): string =>
   group === undefined ? key : `${group}:${key}`;
 
-/** Undefined, with a warning, where the file cannot be used; entries are then in memory alone. */
-export function openRoomFile<Entry>(
-  kind: RoomKind<Entry>,
-  file: RoomFileKind,
-  options: RoomFileOptions,
-): RoomFile<Entry> | undefined {
-  try {
-    return new RoomFile(kind, file, options);
-  } catch (thrown) {
-    const why = `cannot open ${options.path}; keeping it in memory only (${messageOf(thrown)})`;
-    options.warn?.(`${kind.title}: ${why}`);
-    return undefined;
-  }
-}
-
-/** No method throws: problems go to `warn`, and reads behave as with an empty file. */
+/** Once it is open no method throws: problems go to `warn`, and reads behave as with an empty file. */
 export class RoomFile<Entry> {
   #rows: Rows;
   /** As of {@link fileAt}. */
@@ -117,6 +102,7 @@ export class RoomFile<Entry> {
   #closed = false;
   #reported = '';
 
+  /** @throws SQLiteError, or an Error where a newer version made the file */
   constructor(
     private readonly kind: RoomKind<Entry>,
     private readonly file: RoomFileKind,

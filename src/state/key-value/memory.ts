@@ -3,8 +3,10 @@
 import { join } from 'node:path';
 import { NewestMap } from '../../lib/loop/newest-map.ts';
 import { preciseNow } from '../../lib/loop/precise-time.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
+import { isPassing } from '../versioned-store.ts';
 import { Lru } from './at-hand.ts';
-import { keyInGroup, openRoomFile, type RoomFile } from './file-store.ts';
+import { keyInGroup, RoomFile } from './file-store.ts';
 import { type EntryStore, Room, type RoomDriver, type RoomKind } from './room.ts';
 
 export interface MemoryEntriesOptions {
@@ -53,6 +55,8 @@ const RECHECK_AFTER = 20;
 const MAX_MISSING = 50_000;
 /** Erased groups whose epoch is remembered without a file. */
 const MAX_ERASED = 10_000;
+/** Milliseconds until a file that could not be opened is tried again. */
+const RETRY_MS = 1000;
 
 class MemoryRoom<Entry> implements RoomDriver<Entry> {
   readonly isElsewhere = false;
@@ -61,7 +65,9 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   readonly #memory: Lru<Entry>;
   readonly #erased = new NewestMap<string, number>(MAX_ERASED);
   #file: RoomFile<Entry> | undefined;
-  #isOpen = false;
+  /** As of `performance.now()`: the file is opened from then on. */
+  #openAt = 0;
+  #hasWarned = false;
   #isClosed = false;
   /** The file has entries. Until then it is looked at again. */
   #filled = false;
@@ -143,13 +149,10 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
 
   eraseGroup(group: string): void {
     if (this.kind.hasGroups !== true || this.#isClosed) return;
-    const file = this.#opened();
-    if (file !== undefined) {
-      file.eraseGroup(group);
-      return;
-    }
     this.#memory.deleteWhere((name) => name.startsWith(keyInGroup(group, '')));
-    this.#erased.set(group, preciseNow());
+    const file = this.#opened();
+    if (file === undefined) this.#erased.set(group, preciseNow());
+    else file.eraseGroup(group);
   }
 
   flush(): void {
@@ -167,18 +170,42 @@ class MemoryRoom<Entry> implements RoomDriver<Entry> {
   }
 
   #opened(): RoomFile<Entry> | undefined {
-    if (this.#isOpen) return this.#file;
-    this.#isOpen = true;
-    const { folder, warn } = this.options;
+    if (this.#file !== undefined || performance.now() < this.#openAt) return this.#file;
+    const { folder } = this.options;
     const { file } = this.kind;
+    this.#openAt = Number.POSITIVE_INFINITY;
     if (folder === undefined || file === undefined || this.#isClosed) return undefined;
-    this.#file = openRoomFile(this.kind, file, {
-      path: join(folder, file.name),
-      warn,
-      now: this.#now,
-      onRefused: (name) => this.#memory.delete(name),
-    });
+    const path = join(folder, file.name);
+    try {
+      this.#file = new RoomFile(this.kind, file, {
+        path,
+        warn: this.options.warn,
+        now: this.#now,
+        onRefused: (name) => this.#memory.delete(name),
+      });
+      this.#takeIn(this.#file);
+    } catch (thrown) {
+      const ends = isPassing(thrown);
+      if (ends) this.#openAt = performance.now() + RETRY_MS;
+      const until = ends ? 'until it can be opened' : 'only';
+      this.#warnOnce(`cannot open ${path}; keeping it in memory ${until} (${messageOf(thrown)})`);
+    }
     return this.#file;
+  }
+
+  /** What was put and erased before the file could be opened. */
+  #takeIn(file: RoomFile<Entry>): void {
+    for (const [group] of this.#erased) file.eraseGroup(group);
+    this.#erased.clear();
+    // Of a room with groups, another process may have erased one meanwhile.
+    if (this.kind.hasGroups !== true)
+      for (const [name, entry] of this.#memory) file.put([name], entry, undefined);
+    if (this.kind.keep === 'newest') this.#memory.clear();
+  }
+
+  #warnOnce(message: string): void {
+    if (!this.#hasWarned) this.options.warn?.(`${this.kind.title}: ${message}`);
+    this.#hasWarned = true;
   }
 
   #remember(name: string, entry: Entry, bytes: number): void {
