@@ -1,4 +1,4 @@
-/** What is made with its first use. A failure is one of that use alone: the next one tries again. */
+/** Makes something with its first use. A failure is one of that use alone: the next one tries again. */
 export class MadeOnce<T> {
   /** As far as it is made or being made. */
   made: Promise<T> | undefined;
