@@ -11,7 +11,7 @@ import type { Feature } from '../features/feature.ts';
 import { ForcedChoice } from '../features/forced-choice/index.ts';
 import { heldParts } from '../features/held-parts/index.ts';
 import { type LeakReport, leakedCalls } from '../features/leaked-calls/index.ts';
-import { legacyFunctions } from '../features/legacy-functions/index.ts';
+import { legacyFunctions, legacyHistory } from '../features/legacy-functions/index.ts';
 import { PromptCache, RequestTails } from '../features/prompt-cache/index.ts';
 import { reasoningMemory } from '../features/reasoning-memory/index.ts';
 import { refusalRetry } from '../features/refusal-retry/index.ts';
@@ -83,12 +83,9 @@ const COMPACTING: ReadonlySet<string> = new Set(['openai-responses', 'anthropic-
 
 const FUNCTION_CALL = needles('"function_call"');
 
-/** Does a request of Chat have functions, declared or called? */
+/** Does a request of Chat have functions, declared or called? Those beside tools are not looked for. */
 const usesFunctions = (request: ClientRequest): boolean =>
-  request.has('functions') ||
-  (!request.has('tools') &&
-    mentionsTools(request.bytes) &&
-    containsAny(request.bytes, FUNCTION_CALL));
+  request.has('functions') || (!request.has('tools') && containsAny(request.bytes, FUNCTION_CALL));
 
 export function createFeatures(options: FeaturesOptions, initial: Config): Features {
   const { log, metrics, ledgers } = options;
@@ -133,8 +130,10 @@ export function createFeatures(options: FeaturesOptions, initial: Config): Featu
     ({ exchange }) => (COMPACTING.has(exchange.protocol.name) ? compaction : undefined),
     ({ exchange }) => (exchange.protocol.name === 'openai-responses' ? clientTools : undefined),
     ({ exchange, request }) =>
-      exchange.protocol.name === 'openai-chat' && usesFunctions(request)
-        ? legacyFunctions
+      exchange.protocol.name === 'openai-chat' && mentionsTools(request.bytes)
+        ? usesFunctions(request)
+          ? legacyFunctions
+          : legacyHistory
         : undefined,
     () => uniqueCallIds,
     leakedCalls.feature,

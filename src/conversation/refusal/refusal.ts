@@ -87,6 +87,11 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     /image_url: expected an object, but got a string|image_url\b.{0,40}(?:expected object, received string|input should be (?:a valid dictionary|an object))|cannot unmarshal string into go .{0,80}image_?url|invalid value: (?:input_text|output_text|input_image|image|document|input_file)\. supported values are: text\b/,
     { foreignParts: false },
   ],
+  // DeepSeek (deepset-ai/haystack#8194), LM Studio, pydantic.
+  [
+    /unknown variant function, expected one of system|role field that is in \[user, assistant, system, tool\]\. got function|input tag function found using .{0,10}role/,
+    { legacyFunctions: false },
+  ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
   [/unexpected role user after role tool/, { userAfterTool: false }],
   [
@@ -265,6 +270,9 @@ const WANTS_REASONING = {
   anySignature: true,
 } as const;
 
+/** Facts about another spelling of the same: no request says less for it, and later ones get it at once. */
+const SPELLINGS: ReadonlySet<string> = new Set(['foreignParts', 'legacyFunctions']);
+
 const ITEM_IDS: readonly FieldPath[] = [['input', '*', 'id']];
 
 function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
@@ -272,8 +280,10 @@ function lessonOf(refusal: HistoryRefusal | undefined): Lesson | undefined {
     case 'thinking':
     case 'media':
       return refusal.facts && { facts: refusal.facts, paths: [], once: false };
-    case 'shape':
-      return { facts: refusal.facts, paths: [], once: true };
+    case 'shape': {
+      const once = !Object.keys(refusal.facts).some((fact) => SPELLINGS.has(fact));
+      return { facts: refusal.facts, paths: [], once };
+    }
     case 'thinking-missing':
       return { facts: WANTS_REASONING, paths: [], once: false };
     case 'kept':
