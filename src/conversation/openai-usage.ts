@@ -1,7 +1,7 @@
 /** Token counts as both APIs of OpenAI and the many vendors of them report them, in the one usage model. */
 
 import { isObject, type Json, type JsonObject } from '../lib/json/json.ts';
-import { bothCounts, partsOf, tokenCount, toldCost, type Usage } from './usage.ts';
+import { bothCounts, heardBeside, partsOf, tokenCount, toldCost, type Usage } from './usage.ts';
 
 const members = (value: Json | undefined): JsonObject => (isObject(value) ? value : {});
 
@@ -36,11 +36,8 @@ export function openaiCounts(
   );
   const total = tokenCount(usage.total_tokens);
   const both = bothCounts(prompt, output, total);
-  const unsaid = Math.max(0, (total ?? 0) - both.input - both.output);
-  // Mistral counts what it heard in the total alone.
-  const heard = tokenCount(usage.prompt_audio_seconds) ? unsaid : 0;
-  const all = both.input + heard;
-  const beyond = unsaid - heard;
+  const all = both.input + heardBeside(usage, both);
+  const beyond = Math.max(0, (total ?? 0) - all - both.output);
   // Cached tokens that the prompt does not include: more than the prompt has (Grok on Azure), or as many as the total has
   // beyond prompt and completion. Tokens that are reported as both read and written (Gemini behind OpenRouter) count as read.
   const cached = (cacheRead ?? 0) + (stated ?? 0);

@@ -159,7 +159,7 @@ export const PROFILE_FACTS = {
   // True.
   contentParts: flag('Chat: accepts lists of text parts as content.'),
   // True.
-  foreignParts: flag("Chat: accepts parts in other APIs' forms."),
+  foreignParts: flag("Accepts parts in other APIs' forms (Chat), bytes in URLs' base64 (Gemini)."),
   // True.
   emptyReplies: flag('Chat: accepts assistant messages with neither text nor calls.'),
   // All: `function`, `custom`, `namespace`, `tool_search`, and those of tools that the vendor runs.

@@ -145,6 +145,15 @@ export function bothCounts(
   return { input: input ?? total - known, output: output ?? total - known };
 }
 
+/** Mistral counts what it heard in the total alone. @returns tokens that belong to the prompt */
+export const heardBeside = (
+  usage: JsonObject,
+  { input, output }: Pick<Usage, 'input' | 'output'>,
+): number =>
+  tokenCount(usage.prompt_audio_seconds)
+    ? Math.max(0, (tokenCount(usage.total_tokens) ?? 0) - input - output)
+    : 0;
+
 /** Of two reports of one answer the one that counts: the later, unless it forgets prompt or output (relays end streams with zeros). */
 export function laterUsage(before: Usage | undefined, later: Usage): Usage {
   if (before === undefined || before.unknown === 'output') return later;

@@ -85,7 +85,7 @@ export async function beginAnswer(arrived: ArrivedAnswer): Promise<AnswerOutcome
     }
     if (opening?.error !== undefined) throw vendorError(target.profile, opening.error);
     const end = isStream ? new StreamEnd(endpoint, protocol) : undefined;
-    const usage = new UsageScan();
+    const usage = new UsageScan(endpoint.isTranscript === true);
     if (embedding !== undefined) {
       if (!over) throw tooMuch(target.provider, 'an answer', most, 'answer_bytes');
       const given = Buffer.concat(first);

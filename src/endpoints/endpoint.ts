@@ -20,6 +20,8 @@ export interface Endpoint {
   mediaTokens?(bytes: number): TryStart['media'];
   /** Its answer is a text that may be empty, such as the transcript of silence. */
   readonly mayBeEmpty?: boolean;
+  /** Its answer may tell its length in place of a usage. */
+  readonly isTranscript?: boolean;
   /** Its answer is a file of any kind, forwarded as it is. */
   readonly isFile?: boolean;
   /** The form in which the client asks for vectors; left out: OpenAI's. */
@@ -75,7 +77,7 @@ const transcript = (bytes: number): TryStart['media'] => {
   return { likely: heard(800), most: heard(200) };
 };
 
-const TRANSCRIPT = { media: true, mayBeEmpty: true, mediaTokens: transcript };
+const TRANSCRIPT = { media: true, mayBeEmpty: true, isTranscript: true, mediaTokens: transcript };
 
 export const ENDPOINTS: readonly Endpoint[] = [
   EMBEDDINGS,

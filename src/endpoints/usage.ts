@@ -1,6 +1,13 @@
 /** Finds the usage in an answer that passes: in JSON, or in the last frames of an event stream. */
 
-import { bothCounts, partsOf, tokenCount, toldCost, type Usage } from '../conversation/usage.ts';
+import {
+  bothCounts,
+  heardBeside,
+  partsOf,
+  tokenCount,
+  toldCost,
+  type Usage,
+} from '../conversation/usage.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
 import { isObject, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { object } from '../lib/json/typed-reads.ts';
@@ -22,6 +29,9 @@ export class UsageScan {
   /** What was read of a whole answer. */
   told: Usage | undefined;
 
+  /** @param isTranscript its length tells what it costs where there is no usage */
+  constructor(private readonly isTranscript = false) {}
+
   push(chunk: Uint8Array): void {
     const bytes = asBuffer(chunk);
     const room = HEAD_BYTES - this.#head.length;
@@ -39,8 +49,33 @@ export class UsageScan {
   get found(): Usage | undefined {
     if (this.told !== undefined) return this.told;
     const tail = this.#tail?.toString('latin1', 0, this.#length) ?? '';
-    return lastUsage(tail) ?? lastUsage(this.#head);
+    const found = lastUsage(tail) ?? lastUsage(this.#head);
+    return found ?? (this.isTranscript ? lengthOf(this.#head, tail) : undefined);
   }
+}
+
+const DURATION = /"duration"\s{0,8}:\s{0,8}"?(\d{1,9}(?:\.\d{1,20})?)/;
+const CUE = '-->';
+const CUE_END = /^\s{0,8}(?:(\d{1,4}):)?(\d{1,2}):(\d{1,2})[,.](\d{3})/;
+
+/**
+ * The length that a transcript tells: `duration` of `verbose_json` (Groq reports no usage:
+ * https://console.groq.com/docs/speech-to-text), or the end of the last cue of subtitles.
+ */
+function lengthOf(head: string, tail: string): Usage | undefined {
+  const told = head.startsWith('{') ? DURATION.exec(head)?.[1] : undefined;
+  const seconds = told === undefined ? lastCue(tail) : Number(told);
+  return seconds === undefined ? undefined : { input: 0, output: 0, unknown: 'output', seconds };
+}
+
+function lastCue(text: string): number | undefined {
+  const at = text.lastIndexOf(CUE);
+  const end = at < 0 ? null : CUE_END.exec(text.slice(at + CUE.length, at + CUE.length + 32));
+  if (end === null) return undefined;
+  const [, hours = '0', minutes, seconds, milliseconds] = end;
+  return (
+    Number(hours) * 3600 + Number(minutes) * 60 + Number(seconds) + Number(milliseconds) / 1000
+  );
 }
 
 /** What stands between the key and its object. */
@@ -99,9 +134,7 @@ export function usageOf(usage: JsonObject): Usage | undefined {
     made,
     prompt === undefined && made === undefined ? undefined : total,
   );
-  // Mistral counts what it heard in the total alone.
-  const unsaid = heard === undefined ? 0 : Math.max(0, (total ?? 0) - both.input - both.output);
-  const input = both.input + unsaid;
+  const input = both.input + heardBeside(usage, both);
   const details =
     object(usage.prompt_tokens_details) ??
     object(usage.input_tokens_details) ??

@@ -11,17 +11,21 @@ import { type EndpointVendor, startVendor } from './vendor.ts';
 let vendor: EndpointVendor;
 let gateway: InProcess;
 let usage: object | undefined;
+/** A transcript that is no JSON. */
+let words: string | undefined;
 
 beforeAll(async () => {
   vendor = startVendor(({ path }) =>
     path.endsWith('/speech')
       ? new Response(new Uint8Array(3000), { headers: { 'content-type': 'audio/mpeg' } })
-      : Response.json({
-          created: 1,
-          text: 'x',
-          data: [{ b64_json: 'AAAA', embedding: [1] }],
-          usage,
-        }),
+      : words !== undefined
+        ? new Response(words, { headers: { 'content-type': 'text/plain; charset=utf-8' } })
+        : Response.json({
+            created: 1,
+            text: 'x',
+            data: [{ b64_json: 'AAAA', embedding: [1] }],
+            usage,
+          }),
   );
   gateway = await startInProcess({
     providers: {
@@ -33,6 +37,7 @@ beforeAll(async () => {
           tokens: { input: 5, output: 40 },
           each: { input: 0, output: 0, request: 20 },
           words: { input: 5, output: 40, request: 0.1 },
+          minutes: { input: 0, output: 0, minute: 6 },
           free: { input: 0, output: 0 },
         },
       },
@@ -102,4 +107,21 @@ test('with usage, tokens are counted; what is made of texts needs none', async (
   expect(await costOf('/images/generations', 'tokens')).toBe(10 * 5000 + 1000 * 40_000);
   usage = undefined;
   expect(await costOf('/embeddings', 'tokens')).toBeGreaterThan(0);
+});
+
+test('a transcript without usage costs its minutes where its form tells them', async () => {
+  const path = '/audio/transcriptions';
+  const cues = '1\n00:00:00,000 --> 00:00:20,000\na\n\n2\n00:00:20,000 --> 00:01:30,000\nb\n';
+  for (const [text, cost] of [
+    [cues, 9_000_000],
+    [`WEBVTT\n\n${cues.replaceAll(',', '.')}`, 9_000_000],
+    ['a b', null],
+    ['', null],
+  ] as const) {
+    words = text;
+    expect(await costOf(path, 'minutes')).toBe(cost);
+    expect(await costOf(path, 'tokens')).toBe(null);
+  }
+  words = JSON.stringify({ task: 'transcribe', duration: 90, text: 'a b', segments: [] });
+  expect(await costOf(path, 'minutes')).toBe(9_000_000);
 });

@@ -3,6 +3,8 @@
 import { describe, expect, test } from 'bun:test';
 import type { ProtocolName } from '../../src/conversation/protocol-names.ts';
 import { wrapSeal } from '../../src/conversation/seal.ts';
+import { refusalRetry } from '../../src/features/refusal-retry/index.ts';
+import { vendorFit } from '../../src/features/vendor-fit/index.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { FINE, scriptedGateway } from './scripted.ts';
 
@@ -126,6 +128,32 @@ describe.each(Object.entries(SPELLINGS))('bytes in base64 with %s', (_, data) =>
       expect(JSON.stringify(gateway.sent[0])).toContain('+//+Pg=="');
     },
   );
+
+  test.each([
+    // new-api, which counts the tokens of media (google-gemini/deprecated-generative-ai-python#751)
+    [
+      500,
+      'error counting image token, media index[0] err: failed to decode base64 string: illegal base64 data at input byte 0 (request id: 1)',
+    ],
+    [400, 'illegal base64 data at input byte 4'],
+  ])('are the usual ones at a relay that refuses them: %j', async (status, message) => {
+    const refused = { status, json: { error: { message } } };
+    const features = [refusalRetry(), vendorFit()];
+    const video = { videoMetadata: { fps: 1 } };
+    for (const key of ['inlineData', 'inline_data']) {
+      const script = [refused, FINE['google-gemini']];
+      const gateway = scriptedGateway('google-gemini', script, features);
+      const part = { [key]: { mimeType: 'image/png', data, displayName: 'a' }, ...video };
+      const contents = [says({ text: 'a' }, part)];
+      const answer = await gateway.ask('google-gemini', { model: 'm', stream: false, contents });
+      expect(answer.status).toBe(200);
+      const usual = { [key]: { mimeType: 'image/png', data: '+//+Pg==', displayName: 'a' } };
+      const second = gateway.sent.at(-1) as { contents: Json };
+      expect(second.contents).toEqual([says({ text: 'a' }, { ...usual, ...video })] as never);
+      const notes = gateway.summaries[0]!.notes.map(({ name }) => name);
+      expect(notes).toContain('content_bridged');
+    }
+  });
 
   test('go to Google as they came', async () => {
     const contents = [says({ inlineData: { mimeType: 'image/png', data } })];

@@ -474,3 +474,45 @@ describe('every protocol', () => {
     expect(answer.message).toMatch(/anthropic-version/);
   });
 });
+
+// https://protobuf.dev/programming-guides/json/: parsers take both spellings. Google's client for Python writes the second one.
+test('Gemini takes names in both spellings, and those of the client as they are', async () => {
+  const post = (body: JsonObject) =>
+    fetch(`${upstream.origin}/v1beta/models/m:generateContent`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'x-goog-api-key': 'sk-test' },
+      body: JSON.stringify(body),
+    });
+  const body = {
+    system_instruction: { parts: [{ text: 's' }] },
+    contents: [
+      { role: 'user', parts: [{ inline_data: { mime_type: 'image/png', data: 'AAAA' } }] },
+      { role: 'model', parts: [{ function_call: { name: 'look_up', args: { my_name: 1 } } }] },
+      {
+        role: 'user',
+        parts: [{ function_response: { name: 'look_up', response: { a_b: 1 } } }],
+      },
+    ],
+    tools: [
+      {
+        function_declarations: [
+          {
+            name: 'look_up',
+            parameters: {
+              type: 'object',
+              properties: { my_name: { any_of: [{ type: 'string' }] } },
+            },
+          },
+        ],
+      },
+    ],
+    tool_config: { function_calling_config: { mode: 'ANY', allowed_function_names: ['look_up'] } },
+    generation_config: { max_output_tokens: 9, thinking_config: { include_thoughts: true } },
+  };
+  expect((await post(body)).status).toBe(200);
+  const refused = await post({ ...body, max_output_tokens: 9 });
+  expect([refused.status, await refused.text()]).toEqual([
+    400,
+    expect.stringContaining('Cannot find field'),
+  ]);
+});

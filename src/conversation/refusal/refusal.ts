@@ -82,9 +82,9 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     /messages\[\d{1,6}\](?:\.content)?: invalid type: sequence, expected a string|content\b.{0,60}(?:str type expected|input should be a valid string|expected a string, but got an array|expected string, received array)|unsupported types string and sequence|can only concatenate str \(not list\) to str/,
     { contentParts: false },
   ],
-  // OpenAI; servers in zod, pydantic and Go.
+  // OpenAI; servers in zod, pydantic and Go. Relays in Go (google-gemini/deprecated-generative-ai-python#751).
   [
-    /image_url: expected an object, but got a string|image_url\b.{0,40}(?:expected object, received string|input should be (?:a valid dictionary|an object))|cannot unmarshal string into go .{0,80}image_?url|invalid value: (?:input_text|output_text|input_image|image|document|input_file)\. supported values are: text\b/,
+    /image_url: expected an object, but got a string|image_url\b.{0,40}(?:expected object, received string|input should be (?:a valid dictionary|an object))|cannot unmarshal string into go .{0,80}image_?url|invalid value: (?:input_text|output_text|input_image|image|document|input_file)\. supported values are: text\b|illegal base64 data at input byte/,
     { foreignParts: false },
   ],
   // DeepSeek (deepset-ai/haystack#8194), LM Studio, pydantic.

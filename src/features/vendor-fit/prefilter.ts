@@ -92,6 +92,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   addIf(profile.developerRole === false, '"developer"');
   addIf(profile.maxTokensParam === 'max_tokens', '"max_completion_tokens"');
   addIf(profile.maxTokensParam === 'max_completion_tokens', '"max_tokens"');
+  if (protocol === 'google-gemini') addIf(profile.foreignParts === false, ...fields.documents);
   if (protocol === 'openai-chat') {
     addIf(profile.chatToolsWhileThinking === false, '"tools"', '"functions"');
     addIf(profile.messageFields !== undefined, ...CLIENT_FIELDS);

@@ -1,4 +1,4 @@
-/** Finds fields that the vendor spells differently in a Chat body that would be forwarded unchanged. */
+/** Finds what the vendor spells differently in a body that would be forwarded unchanged. */
 
 import { withParts } from '../../conversation/edit.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';
@@ -13,14 +13,20 @@ import type { FitRule } from './rule.ts';
  */
 export const fitSpelling: FitRule = (conversation, { profile, protocol, sameProtocol }) => {
   const { origin } = conversation;
-  if (protocol !== 'openai-chat' || !sameProtocol || origin === undefined) return conversation;
+  if (!sameProtocol || origin === undefined) return conversation;
+  if (
+    protocol !== 'openai-chat' &&
+    (protocol !== 'google-gemini' || profile.foreignParts !== false)
+  )
+    return conversation;
   const { parts } = origin;
   const changed =
     conversation.settings !== parts.settings ||
     conversation.turns !== parts.turns ||
     conversation.tools !== parts.tools ||
     conversation.system !== parts.system;
-  if (changed || !hasOtherSpelling(origin.value, profile)) return conversation;
+  const isOther = protocol === 'google-gemini' || hasOtherSpelling(origin.value, profile);
+  if (changed || !isOther) return conversation;
   return withParts(conversation, { settings: { ...conversation.settings } });
 };
 

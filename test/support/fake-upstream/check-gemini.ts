@@ -44,6 +44,25 @@ function only(value: JsonObject, known: ReadonlySet<string>, place: string): voi
   }
 }
 
+/** Members that hold the client's own names, and those whose members are named by the client. */
+const FREE = names('args response parametersJsonSchema responseJsonSchema default example enum');
+const NAMED = names('properties $defs');
+
+const camelCase = (name: string) => name.replace(/_([a-z])/g, (_, letter) => letter.toUpperCase());
+
+/** proto3 JSON takes the names of a message in both spellings (https://protobuf.dev/programming-guides/json/). */
+function inOneSpelling(value: Json, isNamed = false): Json {
+  if (Array.isArray(value)) return value.map((item) => inOneSpelling(item));
+  if (!isRecord(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, member]) => {
+      const name = isNamed ? key : camelCase(key);
+      const isFree = !isNamed && FREE.has(name);
+      return [name, isFree ? member : inOneSpelling(member as Json, !isNamed && NAMED.has(name))];
+    }),
+  );
+}
+
 /** The signature that the fake vendor puts on a call. */
 export const signedCall = (name: string, args: Json | undefined): string =>
   `${name} ${JSON.stringify(args ?? {})}`;
@@ -312,7 +331,7 @@ export function checkGemini(
   _headers: Record<string, string>,
   strictness: Strictness & { counting?: boolean },
 ): void {
-  const { model, stream: _, ...sent } = given;
+  const { model, stream: _, ...sent } = inOneSpelling(given) as JsonObject;
   only(sent, TOP, '');
   const meant =
     strictness.counting && isRecord(sent.generateContentRequest)

@@ -71,7 +71,7 @@ const isVerbatim = (turns: readonly Turn[], context: PartContext): boolean =>
     blocks.every((block) =>
       block.wire === undefined
         ? isReadable(block, context)
-        : verbatim(block, context) !== undefined,
+        : verbatim(block, context) === block.wire.value,
     ),
   );
 

@@ -13,7 +13,16 @@ import type {
   ToolResultBlock,
 } from '../../../conversation/types.ts';
 import { isObject, type JsonObject, tryParse } from '../../../lib/json/json.ts';
-import { compact, isOwn, ownResidue, ownWire, PROTOCOL, without } from '../wire.ts';
+import {
+  compact,
+  field,
+  isOwn,
+  ownResidue,
+  ownWire,
+  PROTOCOL,
+  spellingIn,
+  without,
+} from '../wire.ts';
 import { FOREIGN_SIGNATURES, hasEnvelope } from './decode-parts.ts';
 
 export interface PartContext {
@@ -30,11 +39,22 @@ export const noteOnce = ({ notes }: PartContext, name: string, what?: string): v
   notes.addOnce(name, '/contents', what);
 
 /** The part that a block was decoded from, if it still says the same to this target. */
-export function verbatim(block: Block, { target }: PartContext): JsonObject | undefined {
+export function verbatim(block: Block, { target, notes }: PartContext): JsonObject | undefined {
   const own = ownWire(block) ?? unchanged(block);
   if (!isObject(own) || hasEnvelope(own)) return undefined;
   const { sealed } = block as { readonly sealed?: Sealed };
-  return sealed?.provider === undefined || sealed.provider === target.provider ? own : undefined;
+  if (sealed?.provider !== undefined && sealed.provider !== target.provider) return undefined;
+  return target.profile.foreignParts === false && block.type === 'media'
+    ? withUsualBytes(own, block, notes)
+    : own;
+}
+
+/** Google's clients write bytes in the alphabet for URLs, which relays in Go refuse. */
+function withUsualBytes(part: JsonObject, { source }: MediaBlock, notes: Notes): JsonObject {
+  const inline = field(part, 'inlineData');
+  if (!isObject(inline) || source.type !== 'base64' || inline.data === source.data) return part;
+  notes.addOnce('content_bridged', '/contents', 'bytes in the usual base64');
+  return { ...part, [spellingIn(part, 'inlineData')]: { ...inline, data: source.data } };
 }
 
 /** The part of an edited block whose edit did not touch what the part says. */
