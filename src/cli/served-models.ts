@@ -1,6 +1,7 @@
 import type { Config } from '../config/config.ts';
 import { type Listen, schemeOf } from '../config/sections/listen.ts';
 import type { ProtocolName } from '../conversation/types.ts';
+import { urlHostOf } from '../lib/http/local-address.ts';
 import { type ModelItem, models, plainRequest, route, routingTable } from '../routing/index.ts';
 
 /**
@@ -43,7 +44,7 @@ export function claudeTarget(config: Config): string | undefined {
 export function reachableUrl(listen: Listen): string {
   const { host, port } = listen;
   const everywhere = host === '0.0.0.0' || host === '::' || host === '';
-  const name = everywhere ? '127.0.0.1' : host.includes(':') ? `[${host}]` : host;
+  const name = everywhere ? '127.0.0.1' : urlHostOf(host);
   return `${schemeOf(listen)}://${name}:${port}`;
 }
 

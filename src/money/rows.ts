@@ -318,8 +318,11 @@ const decimalText = (value: number): string =>
 
 const REPLICA: CsvColumn = ['replica', ({ replica }) => replica ?? null];
 
-/** Clients choose some of these texts: a table program must not take one for a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/**
+ * Clients choose some of these texts: a table program must not take one for a formula. Wide characters are some programs'
+ * for the usual ones, and control characters before them are skipped.
+ */
+const FORMULA = /^[=+\-@＝＋－＠\t\r\n\0]/;
 
 /** One value as RFC 4180 has it; empty for null. */
 export function cell(value: Cell): string {

@@ -3,6 +3,7 @@
 import { stopped } from '../conversation/errors.ts';
 import type { ClientAddresses } from '../lib/http/client-address.ts';
 import type { KeyPair } from '../lib/http/key-pair.ts';
+import { urlHostOf } from '../lib/http/local-address.ts';
 import type { Answer, Routes } from '../lib/http/routes.ts';
 import { memberOf } from '../lib/json/json-members.ts';
 import { type Connections, type Patience, timerSeconds } from './connections.ts';
@@ -160,7 +161,7 @@ class Servers implements RunningServer, Patience, Upgrader {
     this.#newest = listen(this.#options);
     this.port = this.#newest.port ?? port;
     const scheme = tls === undefined ? 'http' : 'https';
-    this.url = `${scheme}://${host.includes(':') ? `[${host}]` : host}:${this.port}`;
+    this.url = `${scheme}://${urlHostOf(host)}:${this.port}`;
     this.#attach(this.#newest);
     app.sockets?.attach(this);
   }

@@ -150,6 +150,12 @@ describe('colours', () => {
     world.variables.NO_COLOR = '1';
     expect((await world.run(['--help'])).out).not.toContain(ESCAPE);
   });
+
+  test('an address of IPv6 is shown as it stands in a URL', async () => {
+    world.write('v6.yaml', 'listen: "[::1]:5520"\nproviders: { glm: { keys: [a] } }\n');
+    const { out } = await world.run(['check', '--config', `${world.home}/v6.yaml`]);
+    expect(out).toContain('listening on [::1]:5520');
+  });
 });
 
 describe('serve', () => {

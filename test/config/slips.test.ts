@@ -61,6 +61,7 @@ describe('a key with what stood around it', () => {
     ["'sk-a'", 'a key stands in quotation marks, which is sent with it'],
     [' sk-a', 'a key begins or ends with a blank, which is sent with it'],
     ['sk-a ', 'a key begins or ends with a blank, which is sent with it'],
+    ['Bearer sk-a', 'a key begins with "Bearer", which is sent with it'],
     ['sk-"a', undefined],
     ['"', undefined],
   ])('%j', (key, message) => {
@@ -277,4 +278,58 @@ describe('a base_url that is the address of an endpoint', () => {
     '%s is none',
     (url) => expect(of(url)).toEqual([]),
   );
+});
+
+describe('what other programs call it', () => {
+  test.each([
+    ['providers: { p: { protocol: openai-chat, base_url: "http://a.test", api_key: x } }', 'keys'],
+    ['providers: { p: { protocol: openai-chat, base_url: "http://a.test", token: x } }', 'keys'],
+    ['providers: { p: { protocol: openai-chat, api_base: "http://a.test" } }', 'base_url'],
+    ['providers: { p: { protocol: openai-chat, baseURL: "http://a.test" } }', 'base_url'],
+    ['providers: { p: { protocol: openai-chat, url: "http://a.test" } }', 'base_url'],
+    ['providers: { p: { type: openai-chat, base_url: "http://a.test" } }', 'protocol'],
+    [`${PROVIDER}listen: { host: 127.0.0.1, port: 1 }`, 'address'],
+    [`${PROVIDER}server: { port: 1 }`, 'listen'],
+    [`${PROVIDER}backends: { p: {} }`, 'providers'],
+    [`${PROVIDER}routes: [{ fallbacks: [p/x] }]`, 'to'],
+    [`${PROVIDER}auth: { keys: [{ name: a, api_key: abcdefgh }] }`, 'key'],
+  ])('%s: %s', (text, meant) => {
+    const line = reports(`${text}\n`).find((one) => one.includes('unknown key'));
+    expect(line).toEndWith(`: unknown key (did you mean "${meant}"?)`);
+  });
+
+  test.each([
+    '$NAME',
+    'Bearer $NAME',
+    '$env:NAME',
+    'os.environ/NAME',
+    'process.env.NAME',
+    '{env:NAME}',
+    '%NAME%',
+    '{{NAME}}',
+    '{{ env.NAME }}',
+  ])('the variable %s is sent unchanged', (written) => {
+    const lines = reports(`providers: { glm: { keys: ['${written}'] } }\n`);
+    expect(lines).toEqual([
+      'f:1:28: providers.glm.keys[0]: is sent unchanged (did you mean "${NAME}"?)',
+    ]);
+  });
+
+  test.each(['sk-$NAME', '%2F', 'os.environ', '{NAME}', 'a%NAME%b'])('%s is a key', (written) => {
+    expect(reports(`providers: { glm: { keys: ['${written}'] } }\n`)).toEqual([]);
+  });
+});
+
+describe('one key for two', () => {
+  const digest = `sha256:${new Bun.CryptoHasher('sha256').update('abcdefgh').digest('hex')}`;
+  test.each([
+    ['{ name: b, key: abcdefgh }', 'auth.keys[1].key: is also auth.keys[0]'],
+    [`{ name: b, key: "${digest}" }`, 'auth.keys[1].key: is also auth.keys[0]'],
+    ['abcdefgh', 'auth.keys[1]: is also auth.keys[0]'],
+    ['"Bearer abcdefgh"', 'auth.keys[1]: begins with "Bearer"'],
+  ])('%s', (second, begins) => {
+    const [line, ...more] = reports(`${PROVIDER}auth: { keys: [abcdefgh, ${second}] }\n`);
+    expect(line).toContain(begins);
+    expect(more).toEqual([]);
+  });
 });

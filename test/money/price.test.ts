@@ -69,6 +69,8 @@ test('a known model of a known vendor has a price without any in the file', () =
 test.each([
   ['=HYPERLINK("x")', `"'=HYPERLINK(""x"")"`],
   ['-1+1', "'-1+1"],
+  ...[...'+@＝＋－＠\t\0'].map((first) => [`${first}1+1`, `'${first}1+1`] as const),
+  ...[...'\r\n'].map((first) => [`${first}=1`, `"'${first}=1"`] as const),
   ['a,b', '"a,b"'],
   ['plain', 'plain'],
   [null, ''],

@@ -2,6 +2,7 @@ import type { LoadResult } from '../../config/load.ts';
 import { modelWarnings } from '../../config/models/ended-models.ts';
 import { jsonSchema } from '../../config/sections/index.ts';
 import { openFileWithKeys, problemOfServing } from '../../config/servable.ts';
+import { urlHostOf } from '../../lib/http/local-address.ts';
 import { type CommandSpec, type Invocation, JSON_OPTION } from '../command.ts';
 import { describeSource, fileOf, loadForCommand, reportProblems } from '../load-config.ts';
 import { plural } from '../terminal.ts';
@@ -51,7 +52,7 @@ async function runCheck(invocation: Invocation): Promise<number> {
   out.line(`${out.paint('green', 'ok')}  ${describeSource(source)}`);
   out.line(`    ${plural(names.length, 'provider')}: ${names.join(', ')}`);
   out.line(
-    `    ${plural(routes.length, 'route')}, listening on ${host}:${port}${tls === undefined ? '' : ' with TLS'}`,
+    `    ${plural(routes.length, 'route')}, listening on ${urlHostOf(host)}:${port}${tls === undefined ? '' : ' with TLS'}`,
   );
   return 0;
 }

@@ -1,13 +1,45 @@
 /** Checks a value against the schema: fills in defaults, and says in a user's terms what does not fit. */
 
 import { isLoopback } from '../../lib/http/local-address.ts';
-import { put } from '../../lib/json/json-members.ts';
+import { memberOf, put } from '../../lib/json/json-members.ts';
 import { amountIn, type Unit } from '../../lib/text/amounts.ts';
 import { isDay } from '../../lib/text/calendar.ts';
 import { suggest } from '../../lib/text/did-you-mean.ts';
 import { type Issue, MAX_PROBLEMS, type Path } from './problem.ts';
 import { DROPPED } from './references.ts';
 import { literalsOf, type Schema, takes } from './schema.ts';
+
+/** What other gateways and vendors' SDKs call a key, and the keys here that mean it. */
+const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
+  api_key: ['keys', 'key'],
+  apikey: ['keys', 'key'],
+  token: ['keys', 'key'],
+  secret: ['keys', 'key'],
+  api_base: ['base_url'],
+  api_url: ['base_url'],
+  url: ['base_url', 'address'],
+  endpoint: ['base_url'],
+  host: ['base_url', 'address'],
+  hostname: ['base_url', 'address'],
+  port: ['address'],
+  bind: ['address', 'listen'],
+  server: ['listen'],
+  type: ['protocol', 'preset'],
+  kind: ['protocol', 'preset'],
+  api: ['protocol'],
+  api_type: ['protocol'],
+  provider_type: ['protocol', 'preset'],
+  upstreams: ['providers'],
+  backends: ['providers'],
+  vendors: ['providers'],
+  fallbacks: ['to', 'routes'],
+  targets: ['to', 'routes'],
+};
+
+const keyMeantBy = (written: string, known: readonly string[]): string | undefined =>
+  memberOf(OTHER_NAMES, written.toLowerCase().replaceAll('-', '_'))?.find((name) =>
+    known.includes(name),
+  ) ?? suggest(written, known);
 
 export interface Checked {
   /** The value with defaults filled in; of use only without problems. */
@@ -74,7 +106,7 @@ export function check(root: Schema, value: unknown, from: ReadonlySet<string>): 
       if (Object.hasOwn(properties, key)) continue;
       // Problems beyond the limit are not shown, so they need no suggestion.
       const shown = problems.length < MAX_PROBLEMS;
-      const suggestion = shown ? suggest(key, Object.keys(properties)) : undefined;
+      const suggestion = shown ? keyMeantBy(key, Object.keys(properties)) : undefined;
       report([...path, key], 'unknown key', { key: true, suggestion });
     }
     for (const [key, child] of Object.entries(properties)) {

@@ -99,11 +99,17 @@ const UNCLOSED = 'has a "${" without its "}" (a "${" of its own is written "$${"
 /** Characters above which an unclosed reference is found without the pattern. */
 const LONG_TEXT = 10_000;
 
-/** The name in `$NAME` or `Bearer $NAME`, as a shell would read it. */
-const bareVariable = (text: string): string | undefined =>
-  /^(?:Bearer )?\$([A-Za-z_][A-Za-z0-9_]*)$/.exec(text)?.[1];
+/** Variables as shells, LiteLLM, JavaScript, opencode, Windows and templates write them. */
+const BARE =
+  /^(?:Bearer )?(?:\$(?:env:)?(\w+)|os\.environ\/(\w+)|process\.env\.(\w+)|\{env:(\w+)\}|%(\w+)%|\{\{ ?(?:env\.)?(\w+) ?\}\})$/;
 
-/** Whether a path holds a credential, where a dollar sign and a name are certainly a mistake. */
+/** The name of a variable that stands alone, in the form of another program. */
+const bareVariable = (text: string): string | undefined =>
+  BARE.exec(text)
+    ?.slice(1)
+    .find((name) => name !== undefined && NAME.test(name));
+
+/** Whether a path holds a credential, where such a name is certainly a mistake. */
 const isCredential = (path: Path): boolean =>
   path.some((step) => ['keys', 'key', 'admin_keys', 'headers', 'seal'].includes(String(step)));
 

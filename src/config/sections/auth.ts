@@ -70,12 +70,20 @@ export function resolveAuth(
   findings: Findings,
 ): AuthConfig {
   const names = new Set<string>();
-  const clientKeys = new Set(keys.map((entry) => digestOf(keyOf(entry))));
+  const digests = keys.map((entry) => digestOf(keyOf(entry)));
+  /** The first entry of each key, which is the one that counts. */
+  const firsts = new Map(digests.map((digest, index) => [digest, index] as const).toReversed());
   return {
     keys: keys.map((entry, index): AuthKey => {
       const path: Path = ['auth', 'keys', index];
       const key = keyOf(entry);
-      checkKey(key, entry instanceof Secret ? path : [...path, 'key'], findings);
+      const at = entry instanceof Secret ? path : [...path, 'key'];
+      checkKey(key, at, findings);
+      const first = firsts.get(digests[index]!)!;
+      if (first < index) {
+        const message = `is also auth.keys[${first}]: who sends it is that one, and this entry counts for nothing`;
+        findings.warnings.push({ path: at, message });
+      }
       if (entry instanceof Secret) {
         return { ...NO_SETTINGS, name: `key ${index + 1}`, key, sees: 'own' };
       }
@@ -87,7 +95,7 @@ export function resolveAuth(
     adminKeys: adminKeys.map((key, index) => {
       const path: Path = ['auth', 'admin_keys', index];
       checkKey(key, path, findings);
-      if (clientKeys.has(digestOf(key))) {
+      if (firsts.has(digestOf(key))) {
         const message = 'is also one of auth.keys: an admin key is for the admin API alone';
         findings.problems.push({ path, message });
       }
@@ -138,6 +146,10 @@ function checkKey(secret: Secret, path: Path, { problems, warnings }: Findings):
   } else if (/^sha256:/i.test(key) && !/^sha256:[0-9a-f]{64}$/i.test(key)) {
     const message = 'begins with sha256: and must go on with the 64 hexadecimal digits of a digest';
     problems.push({ path, message });
+  }
+  if (/^bearer /i.test(key)) {
+    const message = 'begins with "Bearer", which clients send before a key';
+    warnings.push({ path, message });
   }
   if (written.length < SHORT_KEY) {
     warnings.push({

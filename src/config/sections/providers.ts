@@ -411,6 +411,7 @@ function resolveKeys(
 /** `docker run --env-file` keeps the quotation marks and blanks around a value. */
 function oddEnds(key: string): string | undefined {
   if (key.trim() !== key) return 'begins or ends with a blank';
+  if (/^bearer /i.test(key)) return 'begins with "Bearer"';
   const isQuoted = key.length > 1 && key[0] === key.at(-1) && /["']/.test(key[0]!);
   return isQuoted ? 'stands in quotation marks' : undefined;
 }

@@ -16,6 +16,9 @@ const isIn = (address: AddressBytes, list: typeof LOOPBACK) =>
 /** Lower case, without the brackets of an IPv6 address in a URL and without the final dot of a name. */
 export const plainHost = (host: string) => host.replace(/^\[|\]$|\.$/g, '').toLowerCase();
 
+/** A host as it stands in a URL. */
+export const urlHostOf = (host: string) => (host.includes(':') ? `[${host}]` : host);
+
 /**
  * Whether a host can only be this machine: 127.0.0.0/8, `::1`, `::ffff:127.x.x.x`, `localhost` and
  * every name below it (RFC 6761, section 6.3). No name is looked up.
