@@ -1,6 +1,7 @@
 /** Anthropic's rules for tool histories: every call is answered next, once, and before anything else. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import type { Strictness } from './check-schema.ts';
 import { isRecord, refuseWith } from './refusal.ts';
 
 interface Turn {
@@ -134,9 +135,10 @@ function checkServerCalls(turns: readonly Turn[]): void {
 }
 
 /** @throws Refusal with Anthropic's message */
-export function checkPairing(messages: readonly JsonObject[]): void {
+export function checkPairing(messages: readonly JsonObject[], { anyOrder }: Strictness): void {
   const turns = turnsOf(messages);
   checkRolesOfBlocks(turns);
+  if (anyOrder) return;
   checkClientCalls(turns);
   checkServerCalls(turns);
 }

@@ -67,7 +67,7 @@ function checkBlocks(messages: readonly JsonObject[], strictness: Strictness): v
       refuseWith(`messages.${i}.content.${j}: Invalid \`signature\` in \`thinking\` block`);
     });
     if (!blocks.some(isThinking)) return;
-    if (!isThinking(blocks[0])) {
+    if (!strictness.anyOrder && !isThinking(blocks[0])) {
       refuseWith(
         `messages.${i}: If an assistant message contains any thinking blocks, the first block must be \`thinking\` or \`redacted_thinking\`. Found \`${String(blocks[0]!.type)}\`.`,
       );
@@ -104,6 +104,7 @@ export function checkThinking(
 ): void {
   const thinking = body.thinking;
   checkBlocks(messages, strictness);
+  if (strictness.anyOrder) return;
   const head = loopHead(messages);
   if (head === undefined) return;
   const { content } = head[0];

@@ -179,6 +179,6 @@ export function checkHistory(body: JsonObject, strictness: Strictness): void {
   if (marks > 4) {
     refuseWith(`A maximum of 4 blocks with cache_control may be provided. Found ${marks}.`);
   }
-  checkPairing(turns);
+  checkPairing(turns, strictness);
   checkThinking(body, turns, strictness);
 }

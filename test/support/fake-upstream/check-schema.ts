@@ -15,6 +15,8 @@ export interface Strictness {
   noPrefill?: boolean;
   /** Accepts seals of any origin, for recorded requests whose signatures cannot be checked here. */
   anySeal?: boolean;
+  /** Messages: calls need no results, and thinking may follow other content: what tool pairing repairs. */
+  anyOrder?: boolean;
   /** Chat: assistant messages may not carry `reasoning_content` (OpenAI itself). */
   noReasoningField?: boolean;
   /** Chat: unknown top-level and message fields are accepted (other vendors). */
