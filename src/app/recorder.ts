@@ -2,12 +2,11 @@
 
 import type { Config } from '../config/config.ts';
 import { secretsIn } from '../config/secret.ts';
-import { openRecorder, type Recorder, type RecorderSettings } from '../samples/record/recorder.ts';
+import { Recorder, type RecorderSettings } from '../samples/record/recorder.ts';
 import type { Retention } from '../samples/store/retention.ts';
 import { event, type Log } from '../telemetry/log.ts';
 
 /**
- * Opens the recorder. Never throws.
  * @param onPurged called with ids of samples that were removed because of a limit
  * @param recent the last exchanges that are not recorded stay in memory. With several workers they never do:
  *   the page reaches any one of them, and a memory space that is erased in one would stay in the others.
@@ -18,7 +17,7 @@ export function recorderFor(
   recent: boolean,
   onPurged: (ids: readonly string[]) => void,
 ): Recorder {
-  return openRecorder({
+  return new Recorder({
     root: config.samples.dir,
     ...recorderSettings(config),
     ...(recent && config.workers === 1 && { recent: {} }),

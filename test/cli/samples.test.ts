@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
 import { widthOf } from '../../src/cli/terminal.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
-import { openRecorder } from '../../src/samples/record/recorder.ts';
+import { Recorder } from '../../src/samples/record/recorder.ts';
 import { exchange, play, told } from '../samples/record/support.ts';
 import { createWorld, type World } from './world.ts';
 
@@ -30,7 +30,7 @@ beforeEach(async () => {
   });
   const given = exchange({ body });
   id = given.id;
-  const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+  const recorder = new Recorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
   const recording = recorder.begin(given)!;
   const sent = JSON.stringify({
     model: 'glm-4.7',
@@ -80,7 +80,7 @@ describe('sessions', () => {
     const none = await world.run(['samples', 'sessions']);
     expect([none.code, none.out]).toEqual([0, '']);
     expect(none.err).toContain('names a session. Every exchange is recorded');
-    const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+    const recorder = new Recorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
     for (let i = 0; i < 2; i++) {
       const recording = recorder.begin({
         ...exchange({ body: '{"model":"demo","messages":[{"role":"user","content":"Hi"}]}' }),
@@ -125,7 +125,7 @@ describe('samples', () => {
   test.each([72, 80, 100, 120])(
     'a terminal of %d columns: a failed row keeps its error, whatever else is left out',
     async (columns) => {
-      const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+      const recorder = new Recorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
       const error = new GatewayError('rate_limit', 'Too many requests.');
       const [failed, made, died] = [exchange(), exchange(), exchange()];
       const model = 'a-model-with-a-name-that-is-much-too-long-for-the-table';
@@ -191,7 +191,7 @@ describe('samples', () => {
       }),
     });
     const root = join(world.home, '.hopgate/samples');
-    const recorder = openRecorder({ root, mode: 'all' });
+    const recorder = new Recorder({ root, mode: 'all' });
     const recording = recorder.begin(given)!;
     play(recording, {
       sent: '{"model":"glm-4.7","messages":[{"role":"user","content":"Say hello."}]}',
@@ -208,7 +208,7 @@ describe('samples', () => {
   async function others() {
     const root = join(world.home, '.hopgate/samples');
     const error = new GatewayError('upstream', 'The answer broke off.');
-    const recorder = openRecorder({ root, mode: 'all' });
+    const recorder = new Recorder({ root, mode: 'all' });
     const [broken, died, failed, left] = [exchange(), exchange(), exchange(), exchange()];
     const first = recorder.begin(broken)!;
     play(first, { sse: true, answer: ['data: x\n\n'], error });
@@ -238,7 +238,7 @@ describe('samples', () => {
   });
 
   test('attempts are told only where one was repeated, beside the number of hops', async () => {
-    const recorder = openRecorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
+    const recorder = new Recorder({ root: join(world.home, '.hopgate/samples'), mode: 'all' });
     const [hops, repeated] = [exchange(), exchange()];
     recorder.begin(hops)!.end(told({ tries: 2, hops: 2 }));
     recorder.begin(repeated)!.end(told({ tries: 2, hops: 1 }));

@@ -19,11 +19,7 @@ import { GatewayError } from '../../src/conversation/errors.ts';
 import type { Json } from '../../src/lib/json/json.ts';
 import { diffJson } from '../../src/lib/json/json-diff.ts';
 import { BodyMask } from '../../src/samples/mask/body-mask.ts';
-import {
-  openRecorder,
-  type Recorder,
-  type RecorderOptions,
-} from '../../src/samples/record/recorder.ts';
+import { Recorder, type RecorderOptions } from '../../src/samples/record/recorder.ts';
 import { placedRules, rulesBehind } from '../../src/samples/replay/explain.ts';
 import type { SampleMeta } from '../../src/samples/sample.ts';
 import { openSampleStore } from '../../src/samples/store/sample-store.ts';
@@ -54,7 +50,7 @@ async function emptied(): Promise<void> {
 
 const NONE = { keepDays: 0, keepFailedDays: 0, maxBytes: 0, maxCount: 0 };
 const open = (more: Partial<RecorderOptions> = {}): Recorder => {
-  recorder = openRecorder({ root: disk.root, mode: 'all', retention: NONE, ...more });
+  recorder = new Recorder({ root: disk.root, mode: 'all', retention: NONE, ...more });
   return recorder;
 };
 const failure = { status: 500, error: new GatewayError('upstream', 'no') };

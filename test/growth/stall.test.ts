@@ -8,7 +8,7 @@ import { openaiResponses } from '../../src/codecs/openai-responses/index.ts';
 import { boundedError } from '../../src/conversation/error-size.ts';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { type Json, parseJson } from '../../src/lib/json/json.ts';
-import { openRecorder } from '../../src/samples/record/recorder.ts';
+import { Recorder } from '../../src/samples/record/recorder.ts';
 import { exchange, play, scratch, told } from '../samples/record/support.ts';
 import { expectSlices } from '../support/longest-turn.ts';
 import { threadTime } from '../support/thread-time.ts';
@@ -116,7 +116,7 @@ describe('a failed exchange of many megabytes is recorded without blocking the e
         chunks.push(answer.subarray(at, at + 65_536));
       await expectSlices(name, async () => {
         const disk = scratch();
-        const recorder = openRecorder({
+        const recorder = new Recorder({
           root: disk.root,
           mode: 'errors',
           ...(blank && { redact: ['texts', 'images'] }),

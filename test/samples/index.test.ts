@@ -13,7 +13,7 @@ import {
 import { join } from 'node:path';
 import { GatewayError } from '../../src/conversation/errors.ts';
 import { runAtOnce } from '../../src/lib/loop/steps.ts';
-import { openRecorder } from '../../src/samples/record/recorder.ts';
+import { Recorder } from '../../src/samples/record/recorder.ts';
 import type { ExchangeOutcome } from '../../src/samples/recording.ts';
 import type { SampleFilter } from '../../src/samples/sample.ts';
 import { openIndex } from '../../src/samples/store/index-store.ts';
@@ -39,7 +39,7 @@ async function record(
   root = disk.root,
 ): Promise<string[]> {
   let now = NOW;
-  const recorder = openRecorder({ root, mode: 'all', now: () => now, retention: NONE });
+  const recorder = new Recorder({ root, mode: 'all', now: () => now, retention: NONE });
   const ids: string[] = [];
   for (const [i, { age = 0, body, told: more }] of all.entries()) {
     now = NOW - age * DAY;
@@ -180,7 +180,7 @@ describe('the files are the truth', () => {
   });
 
   test('a meta file is written atomically: a partial one would be taken for a cut exchange', async () => {
-    const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
+    const recorder = new Recorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const begun = Array.from({ length: 200 }, () => exchange());
     for (const one of begun) recorder.begin(one);
     const paths = begun.map(({ id }) => join(disk.root, 'openai-chat', `${id}_meta.json`));
@@ -220,7 +220,7 @@ describe('the files are the truth', () => {
   });
 
   test('an exchange that was open when its process died is cut; one in a running process is not', async () => {
-    const recorder = openRecorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
+    const recorder = new Recorder({ root: disk.root, mode: 'all', limits: { flushAfter: 1 } });
     const dead = exchange();
     recorder.begin(dead);
     const living = exchange();
@@ -288,7 +288,7 @@ describe('retention', () => {
   ])('a clock that jumps 31 days forward %s removes nothing', async (_, jumps) => {
     const ids = await record([{ age: 12 }, { age: 0 }]);
     let now = NOW + jumps[0]! * DAY;
-    const recorder = openRecorder({ root: disk.root, mode: 'all', now: () => now });
+    const recorder = new Recorder({ root: disk.root, mode: 'all', now: () => now });
     for (const days of jumps) {
       now = NOW + days * DAY;
       const given = exchange({ id: `req_${now}_${String(days).padStart(6, 'a')}` });

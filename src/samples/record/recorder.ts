@@ -1,6 +1,8 @@
 /** The recorder: decides which exchanges are kept and writes them in the background, without delaying any of them. */
 
 import type { SampleMode } from '../../config/sections/samples.ts';
+import { memberOf } from '../../lib/json/json-members.ts';
+import { messageOf } from '../../lib/text/thrown.ts';
 import type { BlankedContent } from '../mask/blank-body.ts';
 import { knownLiterals } from '../mask/body-mask.ts';
 import type { RecordedExchange, Recording } from '../recording.ts';
@@ -12,9 +14,9 @@ import { markCut } from '../store/reconcile.ts';
 import { DEFAULT_RETENTION, type Retention } from '../store/retention.ts';
 import { removeSaved, save } from '../store/save.ts';
 import { Capture, type CaptureHooks, isOfSpace, type SpaceName } from './capture.ts';
-import { RecentExchanges, type RecentLimits, type RecentSamples } from './recent.ts';
+import { RecentExchanges, type RecentLimits } from './recent.ts';
 import { RunningExchanges } from './running.ts';
-import { writeQueue } from './write-queue.ts';
+import { type WriteQueue, writeQueue } from './write-queue.ts';
 
 export interface RecorderLimits {
   /** Most bytes held in memory over all exchanges; beyond it whole samples are dropped. */
@@ -72,43 +74,6 @@ export interface RecorderCounters {
   readonly purged: number;
 }
 
-export interface Recorder {
-  /** Undefined: no mode keeps this exchange, and it is not held in memory either. */
-  begin(exchange: RecordedExchange): Recording | undefined;
-  /** The mode in force for exchanges without a route that has its own. */
-  readonly mode: SampleMode;
-  /** Changes the mode until {@link configure} is called; open exchanges keep theirs. */
-  switchMode(mode: SampleMode): void;
-  /** The last exchanges that are not recorded; undefined: they are not held. */
-  readonly recent: RecentSamples | undefined;
-  /** Exchanges that run here and are not among {@link recent}. */
-  readonly running: Pick<RunningExchanges, 'rows' | 'find' | 'body'>;
-  /** Applies the settings of a reload; open exchanges keep theirs. */
-  configure(settings: RecorderSettings): void;
-  /**
-   * To be called before the bodies of an exchange that runs here are read. Resolves when its files hold all of it that
-   * is masked, or after 250 ms; of one that is not written, when {@link running} has its bodies. It waits for no other
-   * exchange.
-   */
-  look(id: string): Promise<void>;
-  /** Resolves when every exchange that is over by now is on disk. */
-  flush(): Promise<void>;
-  /** Writes everything; exchanges still open are marked as cut. */
-  close(): Promise<void>;
-  counters(): RecorderCounters;
-  /**
-   * Notifies the watcher when an exchange first reaches the disk, when it ends and when it is removed,
-   * until the returned function is called.
-   */
-  watch(watcher: SampleWatcher): () => void;
-  /**
-   * Removes all samples of a memory space, running exchanges included, and returns their number.
-   * @param until those that began later stay, in ms since 1970; left out: none do
-   * @throws what the file system throws
-   */
-  eraseSpace(space: SpaceName, until?: number): Promise<number>;
-}
-
 const LIMITS: RecorderLimits = {
   memory: 64 * 2 ** 20,
   body: 64 * 2 ** 20,
@@ -127,305 +92,393 @@ const INDEX_BATCH = 100;
 /** The same for their size, as a share of `maxBytes`. */
 const INDEX_SHARE = 0.02;
 
-/** Opens the recorder. It costs nothing until the first exchange. Never throws. */
-export function openRecorder(options: RecorderOptions): Recorder {
-  const { root, warn = () => {}, now = Date.now } = options;
-  const limits = { ...LIMITS, ...options.limits };
-  const run = runName();
-  let { mode, routes = {}, redact = [] } = options;
-  let literals = knownLiterals(options.secrets);
-  let retention: Retention = { ...DEFAULT_RETENTION, ...options.retention };
-  let held = 0;
-  const count = { written: 0, dropped: 0, passed: 0, purged: 0 };
-  const watchers = new Set<SampleWatcher>();
-  const running = new RunningExchanges(run, watchers);
-  const { open } = running;
-  let unindexed: SampleMeta[] = [];
-  let flushTimer: ReturnType<typeof setTimeout> | undefined;
-  let unindexedBytes = 0;
-  let closed = false;
-  let lastProblem = '';
+/** What is kept: the mode of all exchanges, and those of single routes. */
+class Modes {
+  readonly inForce: ReadonlySet<SampleMode>;
+  /** Nothing is recorded, whatever the route. */
+  readonly isIdle: boolean;
 
-  const notifyRemoved = (ids: readonly string[]) => {
-    if (ids.length > 0) for (const watcher of watchers) watcher.gone(ids);
-  };
-  const maintenance = new StoreMaintenance({
-    root,
-    own: run,
-    retention: () => retention,
-    now,
-    statfs: options.statfs,
-    onRemoved: (ids, purged) => {
-      if (purged) {
-        count.purged += ids.length;
-        options.onPurged?.(ids);
-      }
-      notifyRemoved(ids);
-    },
-    onProblem: (what, cause) => reportProblem(what, cause),
-  });
-  const notifyChanged = (meta: () => SampleMeta) => {
-    if (watchers.size === 0) return;
-    const row = rowOf(meta());
-    for (const watcher of watchers) watcher.row(row);
-  };
-  const reportProblem = (what: string, cause: unknown) => {
-    if (lastProblem === what) return;
-    lastProblem = what;
-    warn(`samples: ${what} (${cause instanceof Error ? cause.message : cause})`, cause);
-  };
-  const leave = (capture: Capture) => {
-    if (capture.listed) open.remove(capture);
-    capture.listed = false;
-    for (const go of capture.takeReaders()) go();
-  };
-  const release = (capture: Capture, bytes: number) => {
-    held -= bytes;
-    capture.held -= bytes;
-  };
-  const modeOf = (route: string | undefined): SampleMode =>
-    route !== undefined && Object.hasOwn(routes, route) ? routes[route]! : mode;
-  const routeModes = () => Object.values(routes);
+  constructor(
+    readonly mode: SampleMode,
+    readonly routes: Readonly<Record<string, SampleMode>> = {},
+  ) {
+    this.inForce = new Set([mode, ...Object.values(routes)]);
+    this.isIdle = !this.inForce.has('all') && !this.inForce.has('errors');
+  }
+
+  of(route: string | undefined): SampleMode {
+    return this.#own(route) ?? this.mode;
+  }
+
   /** A route that says "off" by itself is not looked at. */
-  const mayBeSeen = (route: string | undefined) =>
-    route === undefined || !Object.hasOwn(routes, route) || routes[route] !== 'off';
-  const anyRouteIs = (which: SampleMode) => mode === which || routeModes().includes(which);
-  const isIdle = () => !anyRouteIs('all') && !anyRouteIs('errors');
-  let idle = isIdle();
+  mayBeSeen(route: string | undefined): boolean {
+    return this.#own(route) !== 'off';
+  }
 
-  const discard = (capture: Capture) => {
+  #own(route: string | undefined): SampleMode | undefined {
+    return route === undefined ? undefined : memberOf(this.routes, route);
+  }
+}
+
+/** It costs nothing until the first exchange. */
+export class Recorder {
+  /** The last exchanges that are not recorded; undefined: they are not held. */
+  readonly recent: RecentExchanges | undefined;
+
+  readonly #options: RecorderOptions;
+  readonly #limits: RecorderLimits;
+  readonly #run = runName();
+  readonly #watchers = new Set<SampleWatcher>();
+  /** Exchanges that run here and are not among {@link recent}. */
+  readonly running = new RunningExchanges(this.#run, this.#watchers);
+  #modes: Modes;
+  #redact: readonly BlankedContent[];
+  #literals: () => readonly string[];
+  #retention: Retention;
+
+  readonly #maintenance: StoreMaintenance;
+  readonly #hooks: CaptureHooks;
+  readonly #queue: WriteQueue<Capture>;
+  readonly #count = { written: 0, dropped: 0, passed: 0, purged: 0 };
+  #held = 0;
+  #unindexed: SampleMeta[] = [];
+  #unindexedBytes = 0;
+  #flushTimer: ReturnType<typeof setTimeout> | undefined;
+  readonly #reconcileTimer: ReturnType<typeof setTimeout>;
+  #closed = false;
+  #lastProblem = '';
+
+  constructor(options: RecorderOptions) {
+    const { root, mode, routes, redact = [], secrets, now = Date.now, statfs } = options;
+    this.#options = options;
+    this.#limits = { ...LIMITS, ...options.limits };
+    this.#modes = new Modes(mode, routes);
+    this.#redact = redact;
+    this.#literals = knownLiterals(secrets);
+    this.#retention = { ...DEFAULT_RETENTION, ...options.retention };
+    this.#maintenance = new StoreMaintenance({
+      root,
+      own: this.#run,
+      retention: () => this.#retention,
+      now,
+      statfs,
+      onRemoved: (ids, purged) => this.#onRemoved(ids, purged),
+      onProblem: (what, cause) => this.#reportProblem(what, cause),
+    });
+    this.#hooks = {
+      literals: () => this.#literals(),
+      blank: () => this.#redact,
+      now,
+      bodyBytes: this.#limits.body,
+      hold: (capture, bytes) => this.#hold(capture, bytes),
+      onRoute: (capture, route) => this.#onRoute(capture, route),
+      onEnd: (capture) => this.#onEnd(capture),
+    };
+    this.recent =
+      options.recent &&
+      new RecentExchanges({
+        limits: options.recent,
+        hooks: this.#hooks,
+        run: this.#run,
+        watchers: this.#watchers,
+        holds: (route) => this.#modes.mayBeSeen(route),
+      });
+    this.#queue = writeQueue(
+      this.#limits.writers,
+      (capture) => this.#write(capture),
+      () => this.#writeIndex(),
+    );
+    // The index is compared with files of earlier processes once this one has started.
+    this.#reconcileTimer = setTimeout(
+      () => this.#maintenance.reconcile(),
+      RECONCILE_AFTER_MS,
+    ).unref();
+  }
+
+  /** Undefined: no mode keeps this exchange, and it is not held in memory either. */
+  begin(exchange: RecordedExchange): Recording | undefined {
+    if (this.#closed) return undefined;
+    if (this.#modes.isIdle) return this.recent?.begin(exchange);
+    const capture = new Capture(exchange, this.#hooks);
+    if (capture.dropped) return undefined;
+    this.running.open.add(capture);
+    capture.listed = true;
+    // Where routes have modes of their own, nothing is written before the route is known.
+    if (this.mode === 'all' && Object.keys(this.#modes.routes).length === 0) {
+      capture.disposition = 'write';
+      this.#schedule();
+    }
+    return capture;
+  }
+
+  /** The mode in force for exchanges without a route that has its own. */
+  get mode(): SampleMode {
+    return this.#modes.mode;
+  }
+
+  /** Changes the mode until {@link configure} is called; open exchanges keep theirs. */
+  switchMode(mode: SampleMode): void {
+    this.#modes = new Modes(mode, this.#modes.routes);
+  }
+
+  /** Applies the settings of a reload; open exchanges keep theirs. */
+  configure({ mode, routes, redact = [], secrets, retention }: RecorderSettings): void {
+    this.#modes = new Modes(mode, routes);
+    this.#redact = redact;
+    this.#literals = knownLiterals(secrets);
+    this.#retention = { ...DEFAULT_RETENTION, ...retention };
+  }
+
+  /**
+   * To be called before the bodies of an exchange that runs here are read. Resolves when its files hold all of it that
+   * is masked, or after 250 ms; of one that is not written, when {@link running} has its bodies. It waits for no other
+   * exchange.
+   */
+  async look(id: string): Promise<void> {
+    for (const capture of this.running.open.all()) {
+      if (capture.id !== id) continue;
+      if (capture.outcome !== undefined) return;
+      if (capture.disposition === 'undecided') return this.running.read(capture);
+      if (capture.disposition !== 'write') return;
+      await new Promise<void>((resolve) => {
+        setTimeout(resolve, LOOK_MS).unref();
+        capture.addReader(resolve);
+        this.#queue.add(capture, false);
+        this.#queue.pump();
+      });
+      return;
+    }
+  }
+
+  /** Resolves when every exchange that is over by now is on disk. */
+  async flush(): Promise<void> {
+    await this.#queue.idle();
+    this.#writeIndex();
+    await this.#maintenance.idle();
+  }
+
+  /**
+   * Removes all samples of a memory space, running exchanges included, and returns their number.
+   * @param until those that began later stay, in ms since 1970; left out: none do
+   * @throws what the file system throws
+   */
+  async eraseSpace(space: SpaceName, until?: number): Promise<number> {
+    let count = this.recent?.eraseSpace(space, until) ?? 0;
+    for (const capture of this.running.open.all()) {
+      if (!isOfSpace(capture, space, until)) continue;
+      this.#discard(capture);
+      count++;
+    }
+    await this.flush();
+    return count + (await this.#maintenance.eraseSpace(space, until)).length;
+  }
+
+  /**
+   * Notifies the watcher when an exchange first reaches the disk, when it ends and when it is removed,
+   * until the returned function is called.
+   */
+  watch(watcher: SampleWatcher): () => void {
+    const { open } = this.running;
+    this.#watchers.add(watcher);
+    for (const capture of open.all()) {
+      if (!capture.announced || capture.dropped) continue;
+      watcher.row(rowOf(metaOf(capture, 'open', this.#run)));
+    }
+    for (const row of this.recent?.rows() ?? []) if (row.state === 'open') watcher.row(row);
+    for (const capture of open.all()) capture.told = false;
+    this.running.tellSoon();
+    return () => this.#watchers.delete(watcher);
+  }
+
+  /** Writes everything; exchanges still open are marked as cut. */
+  async close(): Promise<void> {
+    const { open } = this.running;
+    this.#closed = true;
+    this.recent?.clear();
+    this.running.close();
+    clearTimeout(this.#flushTimer);
+    clearTimeout(this.#reconcileTimer);
+    for (const capture of open.all()) {
+      if (capture.disposition === 'write') this.#queue.add(capture, false);
+    }
+    await this.flush();
+    for (const capture of open.all()) {
+      if (capture.announced) markCut(this.#options.root, shownMeta(capture, 'cut', this.#run));
+    }
+    for (const capture of open.all()) this.#leave(capture);
+    await this.#maintenance.close();
+  }
+
+  counters(): RecorderCounters {
+    return { ...this.#count, held: this.#held, open: this.running.open.size };
+  }
+
+  #hold(capture: Capture, bytes: number): boolean {
+    const { memory } = this.#limits;
+    if (this.#held + bytes > memory) {
+      this.#count.dropped++;
+      this.#reportProblem(
+        'dropped: exchanges come faster than they can be written',
+        `${memory} bytes wait already`,
+      );
+      this.#discard(capture);
+      return false;
+    }
+    this.#held += bytes;
+    capture.held += bytes;
+    // Writing undecided exchanges early frees memory before anything has to be dropped.
+    const isUndecided = capture.disposition === 'undecided';
+    if (isUndecided && this.#held > memory / 2 && !this.#modes.inForce.has('off')) {
+      capture.disposition = 'write';
+    }
+    if (capture.disposition === 'write') this.#schedule();
+    return true;
+  }
+
+  #onRoute(capture: Capture, route: string | undefined): void {
+    capture.hidden = !this.#modes.mayBeSeen(route);
+    this.running.tellSoon();
+    const isUndecided = route !== undefined && capture.disposition === 'undecided';
+    if (!isUndecided || this.#modes.of(route) !== 'all') return;
+    capture.disposition = 'write';
+    this.#schedule();
+  }
+
+  #onEnd(capture: Capture): void {
+    const mode = this.#modes.of(capture.outcome?.route);
+    if (mode === 'all' || (mode === 'errors' && failed(capture))) {
+      capture.disposition = 'write';
+      this.#queue.add(capture, true);
+      return;
+    }
+    this.#count.passed++;
+    this.#passOn(capture);
+  }
+
+  /** An exchange that is not kept stays in memory for a while, unless parts of it are on disk. */
+  #passOn(capture: Capture): void {
+    if (this.recent === undefined || capture.disposition !== 'undecided') {
+      this.#discard(capture);
+      return;
+    }
+    this.#release(capture, capture.held);
+    if (this.recent.take(capture)) this.#leave(capture);
+    else this.#discard(capture);
+  }
+
+  #discard(capture: Capture): void {
     // Of one with files, the end of their removal is told.
-    if (capture.told && !capture.announced && !capture.dropped) notifyRemoved([capture.id]);
-    release(capture, capture.held);
+    if (capture.told && !capture.announced && !capture.dropped) this.#notifyRemoved([capture.id]);
+    this.#release(capture, capture.held);
     capture.drop();
     // A capture without files does not wait in the queue: more of them could come than memory holds.
-    if (queue.cancel(capture) && !capture.onDisk) leave(capture);
-    else queue.add(capture, true);
-  };
-  /** An exchange that is not kept stays in memory for a while, unless parts of it are on disk. */
-  const passOn = (capture: Capture) => {
-    if (recent === undefined || capture.disposition !== 'undecided') return discard(capture);
-    release(capture, capture.held);
-    if (recent.take(capture)) leave(capture);
-    else discard(capture);
-  };
-  const drop = (capture: Capture) => {
-    count.dropped++;
-    reportProblem(
-      'dropped: exchanges come faster than they can be written',
-      `${limits.memory} bytes wait already`,
-    );
-    discard(capture);
-  };
+    if (this.#queue.cancel(capture) && !capture.onDisk) this.#leave(capture);
+    else this.#queue.add(capture, true);
+  }
 
-  const hooks: CaptureHooks = {
-    literals: () => literals(),
-    blank: () => redact,
-    now,
-    bodyBytes: limits.body,
-    hold: (capture, bytes) => {
-      if (held + bytes > limits.memory) {
-        drop(capture);
-        return false;
-      }
-      held += bytes;
-      capture.held += bytes;
-      // Writing undecided exchanges early frees memory before anything has to be dropped.
-      if (capture.disposition === 'undecided' && held > limits.memory / 2 && !anyRouteIs('off')) {
-        capture.disposition = 'write';
-      }
-      if (capture.disposition === 'write') schedule();
-      return true;
-    },
-    onRoute: (capture, route) => {
-      capture.hidden = !mayBeSeen(route);
-      running.tellSoon();
-      if (route !== undefined && capture.disposition === 'undecided' && modeOf(route) === 'all') {
-        capture.disposition = 'write';
-        schedule();
-      }
-    },
-    onEnd: (capture) => {
-      const which = modeOf(capture.outcome?.route);
-      const keep = which === 'all' || (which === 'errors' && failed(capture));
-      if (!keep) {
-        count.passed++;
-        passOn(capture);
-        return;
-      }
-      capture.disposition = 'write';
-      queue.add(capture, true);
-    },
-  };
+  #leave(capture: Capture): void {
+    if (capture.listed) this.running.open.remove(capture);
+    capture.listed = false;
+    for (const go of capture.takeReaders()) go();
+  }
 
-  const recent =
-    options.recent &&
-    new RecentExchanges({
-      limits: options.recent,
-      hooks,
-      run,
-      watchers,
-      holds: mayBeSeen,
-    });
+  #release(capture: Capture, bytes: number): void {
+    this.#held -= bytes;
+    capture.held -= bytes;
+  }
 
-  const writeCapture = async (capture: Capture): Promise<void> => {
+  #schedule(): void {
+    if (this.#flushTimer !== undefined || this.#closed) return;
+    this.#flushTimer = setTimeout(() => {
+      this.#flushTimer = undefined;
+      for (const capture of this.running.open.all()) {
+        if (capture.disposition === 'write' && capture.stages.some(({ dirty }) => dirty))
+          this.#queue.add(capture, false);
+      }
+      this.#queue.pump();
+    }, this.#limits.flushAfter).unref();
+  }
+
+  async #write(capture: Capture): Promise<void> {
     const readers = capture.takeReaders();
-    await writeHeld(capture, closed || readers.length > 0 ? 0 : MIN);
+    await this.#writeHeld(capture, this.#closed || readers.length > 0 ? 0 : MIN);
     for (const go of readers) go();
-  };
+  }
 
-  const writeHeld = async (capture: Capture, least: number): Promise<void> => {
+  async #writeHeld(capture: Capture, least: number): Promise<void> {
+    const { root } = this.#options;
     // It was queued again while its last write was under way.
     if (!capture.listed) return;
     try {
       if (capture.dropped) {
-        leave(capture);
+        this.#leave(capture);
         await removeSaved(capture, root);
-        if (capture.announced) notifyRemoved([capture.id]);
+        if (capture.announced) this.#notifyRemoved([capture.id]);
         return;
       }
-      await maintenance.waitForRoom();
-      const announced = capture.announced;
-      const meta = await save(capture, { root, run, release, least });
-      if (meta === undefined) {
-        if (!announced) notifyChanged(() => metaOf(capture, 'open', run));
-        return;
-      }
-      notifyChanged(() => meta);
-      leave(capture);
-      release(capture, capture.held);
-      count.written++;
-      lastProblem = '';
-      unindexed.push(meta);
-      unindexedBytes += meta.edges.reduce((sum, body) => sum + body.bytes, 0);
-      const many = retention.maxBytes > 0 && unindexedBytes > retention.maxBytes * INDEX_SHARE;
-      if (many || unindexed.length >= INDEX_BATCH) writeIndex();
+      await this.#maintenance.waitForRoom();
+      const { announced } = capture;
+      const release = (of: Capture, bytes: number) => this.#release(of, bytes);
+      const meta = await save(capture, { root, run: this.#run, release, least });
+      if (meta !== undefined) this.#onWritten(capture, meta);
+      else if (!announced) this.#notifyChanged(() => metaOf(capture, 'open', this.#run));
     } catch (error) {
-      reportProblem(`cannot write to ${root}`, error);
-      leave(capture);
+      this.#reportProblem(`cannot write to ${root}`, error);
+      this.#leave(capture);
       if (!capture.dropped) {
-        release(capture, capture.held);
+        this.#release(capture, capture.held);
         capture.drop();
-        count.dropped++;
+        this.#count.dropped++;
       }
       await removeSaved(capture, root).catch(() => {});
     }
-  };
+  }
 
-  const queue = writeQueue(limits.writers, writeCapture, () => writeIndex());
+  /** Its files hold all of it. */
+  #onWritten(capture: Capture, meta: SampleMeta): void {
+    this.#notifyChanged(() => meta);
+    this.#leave(capture);
+    this.#release(capture, capture.held);
+    this.#count.written++;
+    this.#lastProblem = '';
+    this.#unindexed.push(meta);
+    this.#unindexedBytes += meta.edges.reduce((sum, body) => sum + body.bytes, 0);
+    const { maxBytes } = this.#retention;
+    const many = maxBytes > 0 && this.#unindexedBytes > maxBytes * INDEX_SHARE;
+    if (many || this.#unindexed.length >= INDEX_BATCH) this.#writeIndex();
+  }
 
-  const schedule = () => {
-    if (flushTimer !== undefined || closed) return;
-    flushTimer = setTimeout(() => {
-      flushTimer = undefined;
-      for (const capture of open.all()) {
-        if (capture.disposition === 'write' && capture.stages.some(({ dirty }) => dirty))
-          queue.add(capture, false);
-      }
-      queue.pump();
-    }, limits.flushAfter).unref();
-  };
+  #writeIndex(): void {
+    if (this.#unindexed.length === 0) return;
+    const metas = this.#unindexed;
+    this.#unindexed = [];
+    this.#unindexedBytes = 0;
+    this.#maintenance.put(metas);
+  }
 
-  const writeIndex = () => {
-    if (unindexed.length === 0) return;
-    const metas = unindexed;
-    unindexed = [];
-    unindexedBytes = 0;
-    maintenance.put(metas);
-  };
+  #onRemoved(ids: readonly string[], purged: boolean): void {
+    if (purged) {
+      this.#count.purged += ids.length;
+      this.#options.onPurged?.(ids);
+    }
+    this.#notifyRemoved(ids);
+  }
 
-  /** The index is compared with files of earlier processes once this one has started. */
-  const reconcileTimer = setTimeout(() => maintenance.reconcile(), RECONCILE_AFTER_MS).unref();
+  #notifyRemoved(ids: readonly string[]): void {
+    if (ids.length > 0) for (const watcher of this.#watchers) watcher.gone(ids);
+  }
 
-  const flush = async () => {
-    await queue.idle();
-    writeIndex();
-    await maintenance.idle();
-  };
+  #notifyChanged(meta: () => SampleMeta): void {
+    if (this.#watchers.size === 0) return;
+    const row = rowOf(meta());
+    for (const watcher of this.#watchers) watcher.row(row);
+  }
 
-  return {
-    begin(exchange) {
-      if (closed) return undefined;
-      if (idle) return recent?.begin(exchange);
-      const capture = new Capture(exchange, hooks);
-      if (capture.dropped) return undefined;
-      open.add(capture);
-      capture.listed = true;
-      // Where routes have modes of their own, nothing is written before the route is known.
-      if (mode === 'all' && routeModes().length === 0) {
-        capture.disposition = 'write';
-        schedule();
-      }
-      return capture;
-    },
-    get mode() {
-      return mode;
-    },
-    switchMode(next) {
-      mode = next;
-      idle = isIdle();
-    },
-    recent,
-    running,
-    configure(settings) {
-      ({ mode, routes = {}, redact = [] } = settings);
-      literals = knownLiterals(settings.secrets);
-      retention = { ...DEFAULT_RETENTION, ...settings.retention };
-      idle = isIdle();
-    },
-    async look(id) {
-      for (const capture of open.all()) {
-        if (capture.id !== id) continue;
-        if (capture.outcome !== undefined) return;
-        if (capture.disposition === 'undecided') return running.read(capture);
-        if (capture.disposition !== 'write') return;
-        await new Promise<void>((resolve) => {
-          setTimeout(resolve, LOOK_MS).unref();
-          capture.addReader(resolve);
-          queue.add(capture, false);
-          queue.pump();
-        });
-        return;
-      }
-    },
-    flush,
-    async eraseSpace(space, until) {
-      let count = recent?.eraseSpace(space, until) ?? 0;
-      for (const capture of open.all()) {
-        if (!isOfSpace(capture, space, until)) continue;
-        discard(capture);
-        count++;
-      }
-      await flush();
-      return count + (await maintenance.eraseSpace(space, until)).length;
-    },
-    watch(watcher) {
-      watchers.add(watcher);
-      for (const capture of open.all()) {
-        if (capture.announced && !capture.dropped) watcher.row(rowOf(metaOf(capture, 'open', run)));
-      }
-      for (const row of recent?.rows() ?? []) if (row.state === 'open') watcher.row(row);
-      for (const capture of open.all()) capture.told = false;
-      running.tellSoon();
-      return () => watchers.delete(watcher);
-    },
-    async close() {
-      closed = true;
-      recent?.clear();
-      running.close();
-      clearTimeout(flushTimer);
-      clearTimeout(reconcileTimer);
-      for (const capture of open.all())
-        if (capture.disposition === 'write') queue.add(capture, false);
-      await flush();
-      for (const capture of open.all()) {
-        if (capture.announced) markCut(root, shownMeta(capture, 'cut', run));
-      }
-      for (const capture of open.all()) leave(capture);
-      await maintenance.close();
-    },
-    counters: () => ({ ...count, held, open: open.size }),
-  };
+  #reportProblem(what: string, cause: unknown): void {
+    if (this.#lastProblem === what) return;
+    this.#lastProblem = what;
+    this.#options.warn?.(`samples: ${what} (${messageOf(cause)})`, cause);
+  }
 }
 
 /** Something failed, even if only a try that a later one made good. */

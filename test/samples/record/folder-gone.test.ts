@@ -3,14 +3,14 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from './support.ts';
 
 let disk: ReturnType<typeof scratch>;
 let recorder: Recorder;
 beforeEach(() => {
   disk = scratch();
-  recorder = openRecorder({ root: disk.root, mode: 'all' });
+  recorder = new Recorder({ root: disk.root, mode: 'all' });
 });
 afterEach(async () => {
   await recorder.close();

@@ -2,7 +2,7 @@
 
 import { expect, test } from 'bun:test';
 import type { StatsFs } from 'node:fs';
-import { openRecorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from './support.ts';
 
 const MB = 2 ** 20;
@@ -21,7 +21,7 @@ const disk = (size: number, free: number, files = 1e6, ffree = files): StatsFs =
 async function recorded(stats: () => StatsFs) {
   const { root, files, remove } = scratch();
   const problems: string[] = [];
-  const recorder = openRecorder({
+  const recorder = new Recorder({
     root,
     mode: 'all',
     statfs: async () => stats(),

@@ -1,11 +1,7 @@
 /** The last exchanges in memory: bounds in count, bytes and rate, masking, routes, spaces, and nothing on disk. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import {
-  openRecorder,
-  type Recorder,
-  type RecorderOptions,
-} from '../../../src/samples/record/recorder.ts';
+import { Recorder, type RecorderOptions } from '../../../src/samples/record/recorder.ts';
 import type { Recording } from '../../../src/samples/recording.ts';
 import type { SampleRow } from '../../../src/samples/sample.ts';
 import {
@@ -40,7 +36,7 @@ afterEach(async () => {
 });
 
 const open = (more: Partial<RecorderOptions> = {}): Recorder => {
-  recorder = openRecorder({ root: disk.root, mode: 'off', recent: MANY, ...more });
+  recorder = new Recorder({ root: disk.root, mode: 'off', recent: MANY, ...more });
   return recorder;
 };
 
@@ -269,7 +265,7 @@ describe('the last exchanges', () => {
   });
 
   test('without the option nothing is held', () => {
-    recorder = openRecorder({ root: disk.root, mode: 'off' });
+    recorder = new Recorder({ root: disk.root, mode: 'off' });
     expect(recorder.begin(exchange())).toBeUndefined();
     expect(recorder.recent).toBeUndefined();
   });

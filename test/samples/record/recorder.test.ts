@@ -5,11 +5,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { clientGone, GatewayError } from '../../../src/conversation/errors.ts';
-import {
-  openRecorder,
-  type Recorder,
-  type RecorderOptions,
-} from '../../../src/samples/record/recorder.ts';
+import { Recorder, type RecorderOptions } from '../../../src/samples/record/recorder.ts';
 import type { SampleMeta } from '../../../src/samples/sample.ts';
 import { rowOf } from '../../../src/samples/store/meta.ts';
 import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
@@ -28,7 +24,7 @@ afterEach(async () => {
 });
 
 const open = (more: Partial<RecorderOptions> = {}): Recorder => {
-  recorder = openRecorder({ root: disk.root, mode: 'all', ...more });
+  recorder = new Recorder({ root: disk.root, mode: 'all', ...more });
   return recorder;
 };
 

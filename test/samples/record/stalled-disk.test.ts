@@ -3,11 +3,7 @@
 import { afterEach, beforeEach, expect, test } from 'bun:test';
 import { closeSync, constants, mkdirSync, openSync, readFileSync, readSync } from 'node:fs';
 import { join } from 'node:path';
-import {
-  openRecorder,
-  type Recorder,
-  type RecorderOptions,
-} from '../../../src/samples/record/recorder.ts';
+import { Recorder, type RecorderOptions } from '../../../src/samples/record/recorder.ts';
 import { until } from '../../support/until.ts';
 import { exchange, JSON_TYPE, play, scratch, told } from './support.ts';
 
@@ -29,7 +25,7 @@ afterEach(async () => {
 });
 
 const open = (more: Partial<RecorderOptions> = {}) => {
-  recorder = openRecorder({ root: disk.root, mode: 'all', ...more });
+  recorder = new Recorder({ root: disk.root, mode: 'all', ...more });
 };
 
 /** An exchange the file of whose request is a pipe: the write of it hangs until somebody reads. */

@@ -1,7 +1,7 @@
 /** A secret that a model streams in parts is never on disk, not even while its stream runs. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { FORMS, HIDDEN, joinedTexts, SECRETS } from '../mask/streams.ts';
 import { bytes, exchange, SSE_TYPE, scratch, TARGET, told } from './support.ts';
 
@@ -21,7 +21,7 @@ const pause = () => new Promise((resolve) => setTimeout(resolve, 4));
 describe('a secret that a model streams in parts', () => {
   for (const [form, frame] of Object.entries(FORMS)) {
     test(`${form}: no file shows it at any time`, async () => {
-      recorder = openRecorder({
+      recorder = new Recorder({
         root: disk.root,
         mode: 'all',
         secrets: [SECRETS.known],

@@ -4,7 +4,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { SharingStore } from '../../../src/samples/replicas/folder-store.ts';
 import { samplesMove } from '../../../src/samples/replicas/move.ts';
 import { DEFAULT_RETENTION } from '../../../src/samples/store/retention.ts';
@@ -67,7 +67,7 @@ describe.skipIf(!HAS_POSTGRES || !HAS_OBJECTS)('recorded exchanges that are move
   const counts = (to: MoveDirection, at = root) => countsOf(move(to, objects, at));
   /** Records as a gateway without engines does. @returns the ids */
   async function record(...said: readonly (readonly [words: string, space?: string])[]) {
-    const recorder = openRecorder({ root, mode: 'all', recent: {}, retention: DEFAULT_RETENTION });
+    const recorder = new Recorder({ root, mode: 'all', recent: {}, retention: DEFAULT_RETENTION });
     const ids: string[] = [];
     for (const [words, space] of said) {
       const request = exchange({

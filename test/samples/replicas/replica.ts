@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
-import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { Sharing, type SharingOptions } from '../../../src/samples/replicas/sharing.ts';
 import type { SampleMeta, SampleStore } from '../../../src/samples/sample.ts';
 import { DEFAULT_RETENTION, type Retention } from '../../../src/samples/store/retention.ts';
@@ -77,7 +77,7 @@ export class Replica {
       positionPath: join(this.root, 'erasures.json'),
       onProblem: (message) => this.warnings.push(message),
     });
-    this.recorder = openRecorder({
+    this.recorder = new Recorder({
       root: this.root,
       mode: 'all',
       recent: {},

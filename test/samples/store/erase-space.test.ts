@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'bun:test';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { openRecorder, type Recorder } from '../../../src/samples/record/recorder.ts';
+import { Recorder } from '../../../src/samples/record/recorder.ts';
 import { openSampleStore } from '../../../src/samples/store/sample-store.ts';
 import { exchange, JSON_TYPE, play, told } from '../record/support.ts';
 
@@ -21,7 +21,7 @@ function folder(): string {
   return made;
 }
 function recorderIn(root: string): Recorder {
-  const made = openRecorder({ root, mode: 'all' });
+  const made = new Recorder({ root, mode: 'all' });
   open.push(made);
   return made;
 }
