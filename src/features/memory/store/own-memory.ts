@@ -80,24 +80,72 @@ export const databaseMemory = ({
 }: OwnMemoryOptions & { readonly database: Sql; readonly seal: TextSeal }): MemoryBackend =>
   ownMemory(inDatabase(database, seal), options);
 
-function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBackend {
-  const { limits, dedupeMs, embedder, observer, now = Date.now } = options;
+/** The tables of this process: opened by the first use, and again after damage. */
+class TablesInUse {
+  isClosed = false;
   /** The one of the tables that were opened last. */
-  let lastBackFill: BackFill | undefined;
-  let opening: Promise<Opened> | undefined;
-  let upkeep: { readonly work: () => Promise<void>; readonly timer: Timer } | undefined;
-  let closed = false;
+  backFill: BackFill | undefined;
+  #opening: Promise<Opened> | undefined;
+  #upkeep: { readonly work: () => Promise<void>; readonly timer: Timer } | undefined;
 
-  const opened = (): Promise<Opened> => {
-    if (closed) throw overloaded('The memory is closing.');
-    opening ??= open().catch((thrown: unknown) => {
-      opening = undefined;
+  constructor(
+    private readonly tables: MemoryTables,
+    private readonly options: OwnMemoryOptions,
+  ) {}
+
+  /** Uses the tables. Their errors become errors for the client without internal details. */
+  async using<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
+    let inUse: Opened | undefined;
+    try {
+      inUse = await this.#opened();
+      return await use(inUse);
+    } catch (thrown) {
+      if (thrown instanceof GatewayError) throw thrown;
+      if (this.isClosed) throw overloaded('The memory is closing.', thrown);
+      // The engine itself reports, once, that it is away.
+      if (thrown instanceof EngineAway) {
+        throw overloaded('The memory cannot be reached; try again.', thrown);
+      }
+      this.options.observer.problem(messageOf(thrown));
+      if (inUse !== undefined && isDamage(thrown)) await this.#closeDamaged(inUse, thrown);
+      throw BUSY.test(String((thrown as { code?: unknown }).code))
+        ? overloaded('The memory is busy; try again.', thrown)
+        : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
+    }
+  }
+
+  /** Rewrites a file without removed data a moment later, for many removals at once. */
+  tidySoon({ isFile }: MemoryStore): void {
+    if (isFile) this.#later(TIDY_AFTER, () => this.using(({ store }) => sweepUp(store)));
+  }
+
+  async lastWrite(): Promise<void> {
+    const inUse = await this.#opening?.catch(() => undefined);
+    await inUse?.store.waitForLastWrite();
+  }
+
+  async close(): Promise<void> {
+    clearTimeout(this.#upkeep?.timer);
+    // A database is cleaned up by other replicas.
+    if (this.tables.isFile) await this.#upkeep?.work().catch(() => {});
+    this.isClosed = true;
+    const last = await this.#opening?.catch(() => undefined);
+    await last?.backFiller?.close();
+    last?.store.db.close();
+  }
+
+  #opened(): Promise<Opened> {
+    if (this.isClosed) throw overloaded('The memory is closing.');
+    this.#opening ??= this.#open().catch((thrown: unknown) => {
+      this.#opening = undefined;
       throw thrown;
     });
-    return opening;
-  };
-  async function open(): Promise<Opened> {
-    const store = new MemoryStore({ ...tables.open(), limits, dedupeMs });
+    return this.#opening;
+  }
+
+  async #open(): Promise<Opened> {
+    const { limits, dedupeMs, embedder, observer } = this.options;
+    const store = new MemoryStore({ ...this.tables.open(), limits, dedupeMs });
     try {
       await store.terms.prepare?.();
     } catch (thrown) {
@@ -105,7 +153,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       throw thrown;
     }
     // A process that ended while it erased a space, or made vectors, left the rest to others.
-    later(SWEEP_AFTER, async () => {
+    this.#later(SWEEP_AFTER, async () => {
       if (!(await store.isSwept())) await sweepUp(store);
     });
     const vectors = new Vectors(store);
@@ -119,51 +167,34 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
         },
       });
     backFiller?.wake();
-    lastBackFill = backFiller;
+    this.backFill = backFiller;
     return { store, vectors, backFiller };
   }
+
   /** Does the work later, in place of other work that waits. */
-  function later(ms: number, work: () => Promise<void>): void {
-    clearTimeout(upkeep?.timer);
+  #later(ms: number, work: () => Promise<void>): void {
+    clearTimeout(this.#upkeep?.timer);
     const timer = setTimeout(() => {
-      upkeep = undefined;
+      this.#upkeep = undefined;
       void work().catch(() => {});
     }, ms).unref();
-    upkeep = { work, timer };
+    this.#upkeep = { work, timer };
   }
-  /** Rewrites a file without removed data a moment later, for many removals at once. */
-  const tidySoon = ({ isFile }: MemoryStore) => {
-    if (isFile) later(TIDY_AFTER, () => using(({ store }) => sweepUp(store)));
-  };
 
-  /** Uses the tables. Their errors become errors for the client without internal details. */
-  async function using<T>(use: (opened: Opened) => Promise<T>): Promise<T> {
-    let inUse: Opened | undefined;
-    try {
-      inUse = await opened();
-      return await use(inUse);
-    } catch (thrown) {
-      if (thrown instanceof GatewayError) throw thrown;
-      if (closed) throw overloaded('The memory is closing.', thrown);
-      // The engine itself reports, once, that it is away.
-      if (thrown instanceof EngineAway) {
-        throw overloaded('The memory cannot be reached; try again.', thrown);
-      }
-      observer.problem(messageOf(thrown));
-      if (inUse !== undefined && isDamage(thrown)) await closeDamaged(inUse, thrown);
-      throw BUSY.test(String((thrown as { code?: unknown }).code))
-        ? overloaded('The memory is busy; try again.', thrown)
-        : new GatewayError('internal', 'The memory cannot be used.', { cause: thrown });
-    }
-  }
   /** Moves a damaged file away without deleting it; the next use creates a new one. */
-  async function closeDamaged({ store, backFiller }: Opened, cause: unknown): Promise<void> {
-    if ((await opening)?.store !== store) return;
-    opening = undefined;
+  async #closeDamaged({ store, backFiller }: Opened, cause: unknown): Promise<void> {
+    if ((await this.#opening)?.store !== store) return;
+    this.#opening = undefined;
     void backFiller?.close();
     store.db.close();
-    tables.setAside(cause);
+    this.tables.setAside(cause);
   }
+}
+
+function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBackend {
+  const { limits, embedder, observer, now = Date.now } = options;
+  const inUse = new TablesInUse(tables, options);
+  const using: TablesInUse['using'] = (use) => inUse.using(use);
 
   const queue = new CaptureQueue<CapturedEvent>({
     sizeOf: ({ event }) => 200 + event.text.length * 2,
@@ -220,7 +251,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
         if (old === undefined) return undefined;
         const event = checkEvent({ ...old, ...fields }, limits, now());
         const changed = await store.change(space, { ...event, id }, ownerOf(key));
-        tidySoon(store);
+        inUse.tidySoon(store);
         backFiller?.wake();
         return changed;
       });
@@ -232,7 +263,7 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
     remove: (space, id) =>
       read(async (store) => {
         const removed = await store.remove(checkSpace(space), id);
-        if (removed) tidySoon(store);
+        if (removed) inUse.tidySoon(store);
         return removed;
       }),
   };
@@ -265,10 +296,10 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
   return {
     eventStore,
     recall,
-    vectors: () => embedder && (lastBackFill?.status() ?? { refused: 0, failure: null }),
+    vectors: () => embedder && (inUse.backFill?.status() ?? { refused: 0, failure: null }),
     async capture(space, events, began = preciseNow(), turn, key) {
       checkSpace(space);
-      if (closed) throw overloaded('The memory is closing.');
+      if (inUse.isClosed) throw overloaded('The memory is closing.');
       const clamped = events.flatMap((event) => clampedEvents(event, limits, now()));
       const own = turn && eventTurn(turn, clamped);
       const rest = { space, began, ...(own && { turn: own }), owner: ownerOf(key) };
@@ -285,17 +316,10 @@ function ownMemory(tables: MemoryTables, options: OwnMemoryOptions): MemoryBacke
       });
     },
     async close() {
-      if (closed) return;
-      const inUse = await opening?.catch(() => undefined);
-      await inUse?.store.waitForLastWrite();
+      if (inUse.isClosed) return;
+      await inUse.lastWrite();
       await queue.close();
-      clearTimeout(upkeep?.timer);
-      // A database is cleaned up by other replicas.
-      if (tables.isFile) await upkeep?.work().catch(() => {});
-      closed = true;
-      const last = await opening?.catch(() => undefined);
-      await last?.backFiller?.close();
-      last?.store.db.close();
+      await inUse.close();
     },
   };
 }
