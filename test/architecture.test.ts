@@ -107,6 +107,7 @@ const PAGE_MAY = [
   'src/conversation/events.ts',
   'src/lib/json/json.ts',
   'src/lib/json/pointer.ts',
+  'src/lib/text/amounts.ts',
   'src/lib/text/quoted-words.ts',
   'src/lib/text/text-diff.ts',
   'src/samples/store/row-order.ts',

@@ -95,6 +95,10 @@ export function mapBlocks(
   return blocks === turn.blocks ? turn : editNode(turn, { blocks });
 }
 
+/** Whether its texts are the application's own. */
+export const isInstruction = ({ role }: Pick<Turn, 'role'>): boolean =>
+  role === 'system' || role === 'developer';
+
 /** A call that the client (or this gateway) answers. */
 export const isClientCall = (block: Block): block is ToolCallBlock =>
   block.type === 'tool-call' && block.by !== 'provider';
@@ -112,7 +116,7 @@ export function innerBlocks(block: Block): readonly Block[] {
 /** The turns of a Messages conversation, with each system or developer turn as a user turn and a note. */
 export function instructionsAsUser(turns: readonly Turn[], notes: Notes): readonly Turn[] {
   return mapUnchanged(turns, (turn) => {
-    if (turn.role !== 'system' && turn.role !== 'developer') return turn;
+    if (!isInstruction(turn)) return turn;
     notes.add('content_bridged', '/messages', `${turn.role} turn as user text`);
     // Only a system message may carry settings, such as an effort for what follows.
     for (const key of settingsOf(turn)) notes.add('parameter_dropped', `/messages/${key}`);

@@ -9,6 +9,7 @@ import type { Notes } from '../conversation/notes.ts';
 import type { Usage } from '../conversation/usage.ts';
 import { asBuffer } from '../lib/bytes/bytes.ts';
 import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { compact } from '../lib/json/typed-reads.ts';
 import type { RoutedTarget } from '../routing/index.ts';
 import { TargetError } from '../upstream/target-error.ts';
 import { usageOf } from './usage.ts';
@@ -236,11 +237,6 @@ const takesNot = (target: string, what: string, param: string): GatewayError =>
 
 const objects = (value: Json | undefined): readonly JsonObject[] =>
   Array.isArray(value) ? value.map((one) => (isObject(one) ? one : {})) : [];
-
-const compact = (members: { readonly [key: string]: Json | undefined }): JsonObject =>
-  Object.fromEntries(
-    Object.entries(members).filter((member): member is [string, Json] => member[1] !== undefined),
-  );
 
 const usageIn = (metadata: Json | undefined): Usage | undefined =>
   isObject(metadata) ? usageOf({ prompt_tokens: metadata.promptTokenCount ?? null }) : undefined;

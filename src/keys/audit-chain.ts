@@ -1,6 +1,6 @@
 /** The chain of audit entries: each carries the hash of the one before it, and the last one about a key says what the key is. */
 
-import { isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
+import { canonicalText, isObject, type Json, type JsonObject, tryParse } from '../lib/json/json.ts';
 import { sha256Hex } from '../lib/text/sha256.ts';
 import type { KeyChange, KeyRecord, SecretRecord } from './key-records.ts';
 
@@ -30,26 +30,7 @@ export interface ChainedEntry extends AuditEntry {
 /** SHA-256 in hex over all members and the hash of the entry before. */
 export function hashOf(entry: AuditEntry, previous: string): string {
   const { seq, time, actor, action, target, before, after } = entry;
-  const text = JSON.stringify([
-    seq,
-    time,
-    actor,
-    action,
-    target,
-    sorted(before),
-    sorted(after),
-    previous,
-  ]);
-  return sha256Hex(text);
-}
-
-/** The same value with its members in one order: what a database gives back is compared by content. */
-export function sorted(value: Json | undefined): Json {
-  if (value === undefined) return null;
-  if (Array.isArray(value)) return value.map(sorted);
-  if (typeof value !== 'object' || value === null) return value;
-  const members = Object.entries(value as JsonObject).toSorted(([a], [b]) => (a < b ? -1 : 1));
-  return Object.fromEntries(members.map(([name, inner]) => [name, sorted(inner)]));
+  return sha256Hex(canonicalText([seq, time, actor, action, target, before, after, previous]));
 }
 
 /** What is wrong with a chain, and where. */
@@ -165,4 +146,4 @@ export const missingKey = (id: string, entry: number): ChainFault => ({
 });
 
 const isSame = (one: Json | undefined, other: Json | undefined): boolean =>
-  JSON.stringify(sorted(one)) === JSON.stringify(sorted(other));
+  canonicalText(one ?? null) === canonicalText(other ?? null);

@@ -1,6 +1,6 @@
 /** The facts of a request that routes depend on; each is computed from the conversation when it is first read. */
 
-import { innerBlocks } from '../conversation/edit.ts';
+import { innerBlocks, isInstruction } from '../conversation/edit.ts';
 import type {
   Block,
   Conversation,
@@ -280,9 +280,7 @@ function isBackground(conversation: Conversation): boolean {
   }
   const instructions = [
     ...conversation.system,
-    ...conversation.turns
-      .filter((turn) => turn.role === 'system' || turn.role === 'developer')
-      .flatMap((turn) => turn.blocks),
+    ...conversation.turns.filter(isInstruction).flatMap((turn) => turn.blocks),
   ];
   return instructions.flatMap(textOf).some((text) => TITLE_REQUEST.test(text.slice(0, HEAD)));
 }

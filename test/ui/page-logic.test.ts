@@ -250,6 +250,7 @@ describe('the sources of the page', () => {
       '../../../conversation/usage.ts',
       '../../../lib/json/json.ts',
       '../../../lib/json/pointer.ts',
+      '../../../lib/text/amounts.ts',
       '../../../lib/text/quoted-words.ts',
       '../../../lib/text/text-diff.ts',
       '../../../samples/sample.ts',

@@ -9,6 +9,7 @@ import { hasForeignTools, withChatTools } from '../../conversation/tools/chat-fo
 import { repairBody } from '../../features/tool-pairing/index.ts';
 import type { RepairBody } from '../../gateway/client-request.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
+import { object } from '../../lib/json/typed-reads.ts';
 
 /** Repairs a body so that its decoder accepts it; returns the same reference if it cannot. */
 export const mendBody: RepairBody = (body, protocol, notes) => {
@@ -105,9 +106,6 @@ function fromResponses(
   if (body.stream !== undefined) chat.stream = body.stream;
   return chat;
 }
-
-const object = (value: Json | undefined): JsonObject | undefined =>
-  isObject(value) ? value : undefined;
 
 /** A freeform call or its result as one of a function, whose arguments are the text. */
 function functionItem(item: Json): Json {

@@ -26,6 +26,10 @@ export function snakeCase(name: string): string {
   return snake;
 }
 
+/** The names in both spellings. */
+export const inBothSpellings = (names: readonly string[]): ReadonlySet<string> =>
+  new Set([...names, ...names.map(snakeCase)]);
+
 /** A field under its camelCase name or, if that is absent, under its snake_case name. */
 export function field(value: JsonObject, name: string): Json | undefined {
   return value[name] ?? value[snakeCase(name)];

@@ -1,6 +1,6 @@
 /** The feature of a chat: states the recall limit, leaves the client its own tools, and cleans the reply. */
 
-import { editNode, withParts } from '../../conversation/edit.ts';
+import { editNode, isInstruction, withParts } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
@@ -107,7 +107,7 @@ function withInstruction(conversation: Conversation, sentence: string): Conversa
     return withParts(conversation, { system: [...system, { type: 'text', text: sentence }] });
   }
   let lead = 0;
-  while (turns[lead]?.role === 'system' || turns[lead]?.role === 'developer') lead++;
+  while (lead < turns.length && isInstruction(turns[lead]!)) lead++;
   const leading = turns.slice(0, lead);
   if (leading.some(({ blocks }) => blocks.some((block) => endsWith(block, sentence)))) {
     return conversation;

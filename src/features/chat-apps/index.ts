@@ -1,11 +1,13 @@
 /** A chat app's extension of a request, as tools, forced calls and features of that exchange. */
 
+import { isInstruction } from '../../conversation/edit.ts';
 import { GatewayError, invalid } from '../../conversation/errors.ts';
 import type { Memory } from '../../conversation/memory.ts';
 import type { Target } from '../../conversation/target.ts';
 import type { Block, Conversation, Turn } from '../../conversation/types.ts';
 import type { ReadonlyHeaders } from '../../lib/http/headers.ts';
 import type { JsonObject } from '../../lib/json/json.ts';
+import { countOf, isChinese, LETTERS } from '../../lib/text/words.ts';
 import type { Feature } from '../feature.ts';
 import { capture, turnQuery } from './capture.ts';
 import { chatFeature } from './chat-feature.ts';
@@ -141,21 +143,6 @@ function forcedCalls(
 const SAMPLE = 4000;
 /** Instructions with fewer letters do not decide the language. */
 const ENOUGH = 20;
-const LETTERS = /\p{L}/gu;
-const HAN = /\p{Script=Han}/gu;
-const KANA = /[\p{Script=Hiragana}\p{Script=Katakana}]/gu;
-
-const count = (text: string, which: RegExp) => text.match(which)?.length ?? 0;
-
-/**
- * Chinese where at least a fifth of the letters are Chinese characters, since one of them says about as
- * much as four letters. Japanese text contains them too, but also kana.
- */
-function languageOf(text: string): Locale {
-  const han = count(text, HAN);
-  return han > 0 && han * 5 >= count(text, LETTERS) && count(text, KANA) * 5 < han ? 'zh' : 'en';
-}
-
 const textOf = (blocks: readonly Block[]): string => {
   let text = '';
   for (const block of blocks) {
@@ -183,13 +170,10 @@ export function conversationLanguage({
   turns,
 }: Pick<Conversation, 'system' | 'turns'>): Locale {
   const own = textOf(system);
-  const instructions =
-    own.trim() !== ''
-      ? own
-      : firstOf(turns, ({ role }) => role === 'system' || role === 'developer');
-  return languageOf(
-    count(instructions, LETTERS) >= ENOUGH
+  const instructions = own.trim() !== '' ? own : firstOf(turns, isInstruction);
+  const decides =
+    countOf(instructions, LETTERS) >= ENOUGH
       ? instructions
-      : firstOf(turns, ({ role }) => role === 'user') || instructions,
-  );
+      : firstOf(turns, ({ role }) => role === 'user') || instructions;
+  return isChinese(decides) ? 'zh' : 'en';
 }

@@ -1,6 +1,6 @@
 /** Compacts a conversation where the vendor cannot: the model writes a summary, which later turns read in place of the history. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, isInstruction, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { invalid } from '../../conversation/errors.ts';
 import { openSummary, SEAL_ENVELOPE_PREFIX } from '../../conversation/seal.ts';
 import type { Block, Conversation, OpaqueBlock, Settings, Turn } from '../../conversation/types.ts';
@@ -73,7 +73,7 @@ function fromSummary(turns: readonly Turn[], { notes }: FeatureContext): readonl
   const from = turn.blocks.findLastIndex(isSummary);
   const summary = turn.blocks[from] as OpaqueBlock;
   const rest = turn.blocks.slice(from + 1);
-  const said = turns.slice(0, at).filter(({ role }) => role === 'system' || role === 'developer');
+  const said = turns.slice(0, at).filter(isInstruction);
   notes.add('compacted_turns_dropped', `/messages/${at}`, `${at - said.length} messages`);
   return [
     ...said,

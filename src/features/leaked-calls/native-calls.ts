@@ -9,7 +9,7 @@ import type {
   StreamEvent,
 } from '../../conversation/events.ts';
 import { repeatedArguments } from '../../conversation/tools/argument-pieces.ts';
-import { isObject, type Json } from '../../lib/json/json.ts';
+import { canonicalText, isObject } from '../../lib/json/json.ts';
 import { LeakBlock } from './block/block.ts';
 import { lex } from './block/lex.ts';
 import { Search } from './block/reading.ts';
@@ -211,19 +211,12 @@ export function callKey(name: string, input: string): string {
   const value = input.trim() === '' ? {} : jsonValue(input);
   if (value === undefined) return `${name} ${input}`;
   try {
-    return `${name} ${JSON.stringify(sorted(value))}`;
+    return `${name} ${canonicalText(value)}`;
   } catch (thrown) {
     // Nested deeper than the stack allows: use the text.
     if (thrown instanceof RangeError) return `${name} ${input}`;
     throw thrown;
   }
-}
-
-function sorted(value: Json): Json {
-  if (Array.isArray(value)) return (value as readonly Json[]).map(sorted);
-  if (!isObject(value)) return value;
-  const entries = Object.entries(value).map(([key, each]) => [key, sorted(each as Json)] as const);
-  return Object.fromEntries(entries.sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
 export type CallHead = Extract<BlockHead, { type: 'tool-call' }>;

@@ -1,5 +1,6 @@
 /** Calls made before the model is asked: forced calls, and a request that is itself a web search. */
 
+import { isInstruction } from '../../conversation/edit.ts';
 import type { StreamEvent } from '../../conversation/events.ts';
 import type { Block, Conversation, ToolCallBlock, Turn } from '../../conversation/types.ts';
 import { prefixedId } from '../../lib/text/ids.ts';
@@ -75,7 +76,7 @@ export function withPreface(turns: readonly Turn[], preface: readonly Turn[]): r
     at = turns.length;
     while (turns[at - 1]?.role === 'assistant') at--;
   }
-  while (turns[at]?.role === 'system' || turns[at]?.role === 'developer') at++;
+  while (at < turns.length && isInstruction(turns[at]!)) at++;
   return [...turns.slice(0, at), ...preface, ...turns.slice(at)];
 }
 

@@ -5,6 +5,7 @@ import {
   instructionsAsUser,
   isClientCall,
   isClientResult,
+  isInstruction,
   mapBlocks,
   mapUnchanged,
   withParts,
@@ -13,7 +14,6 @@ import type { Notes } from '../../conversation/notes.ts';
 import type { Block, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import type { FitContext, FitRule } from './rule.ts';
 
-const isInstruction = ({ role }: Turn) => role === 'system' || role === 'developer';
 const hasUserContent = (turn: Turn | undefined): boolean =>
   turn?.role === 'user' && turn.blocks.some((block) => !isClientResult(block));
 

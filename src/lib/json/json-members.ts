@@ -15,6 +15,20 @@ export function put<T>(out: Record<string, T>, name: string, value: T): void {
   }
 }
 
+/** The members with other names than these; undefined if there are none. */
+export function membersBeside<T>(
+  object: Readonly<Record<string, T>>,
+  names: ReadonlySet<string>,
+): Record<string, T> | undefined {
+  let rest: Record<string, T> | undefined;
+  for (const name in object) {
+    if (names.has(name)) continue;
+    rest ??= {};
+    put(rest, name, object[name] as T);
+  }
+  return rest;
+}
+
 /** Sets every member of `from`, as `Object.assign` does. */
 export function putAll<T>(out: Record<string, T>, from: Readonly<Record<string, T>>): void {
   for (const name of Object.keys(from)) put(out, name, from[name] as T);

@@ -26,12 +26,12 @@ export const objects = (value: unknown): readonly JsonObject[] =>
   Array.isArray(value) ? (value as readonly Json[]).filter(isObject) : [];
 
 /** The object without undefined members, so that it equals what JSON would give back. */
-export function compact(value: JsonObject): JsonObject {
-  const copy: Record<string, Json> = {};
+export function compact<T extends object = JsonObject>(value: T): T {
+  const copy: Record<string, unknown> = {};
   // No list of pairs: every part of every reply comes by here.
   for (const key in value) {
     const member = value[key];
     if (member !== undefined) put(copy, key, member);
   }
-  return copy;
+  return copy as T;
 }

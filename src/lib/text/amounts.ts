@@ -1,4 +1,4 @@
-/** Amounts as people write them, `5 minutes` or `50MB`, in the unit in which a number is wanted. */
+/** Amounts as people write them, `5 minutes` or `50MB`, in the unit in which a number is wanted; and sizes for people. */
 
 export type Unit = 'seconds' | 'bytes';
 
@@ -48,4 +48,11 @@ export function amountIn(text: string, unit: Unit | undefined): number | undefin
       : undefined;
   // Thousandths are as fine as any of them is read.
   return factor === undefined ? undefined : Math.round(Number(digits) * factor * 1000) / 1000;
+}
+
+/** `312 B`, `41 KB`, `5.2 MB`. */
+export function bytesText(count: number): string {
+  if (count < 1000) return `${count} B`;
+  const [value, unit] = count < 1e6 ? [count / 1e3, 'KB'] : [count / 1e6, 'MB'];
+  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }

@@ -1,6 +1,7 @@
 /** Takes a conversation apart into units that can be compared across protocols: instructions, tools, what messages hold. */
 
-import type { Block, Conversation, Role, Tool, Wire } from '../../conversation/types.ts';
+import { isInstruction } from '../../conversation/edit.ts';
+import type { Block, Conversation, Tool, Wire } from '../../conversation/types.ts';
 import { canonicalText, type Json, type JsonObject, tryParse } from '../../lib/json/json.ts';
 import type { Steps } from '../../lib/loop/steps.ts';
 
@@ -60,11 +61,9 @@ export function sameJoined(a: readonly string[], b: readonly string[]): boolean 
   return waysOf(b).some((text) => ways.includes(text));
 }
 
-const isInstruction = (role: Role) => role === 'system' || role === 'developer';
-
 /** Turns before the first of a user or the model: some protocols keep instructions there. */
 const leadingTurns = ({ turns }: Conversation) => {
-  const first = turns.findIndex(({ role }) => !isInstruction(role));
+  const first = turns.findIndex((turn) => !isInstruction(turn));
   return first < 0 ? turns.length : first;
 };
 

@@ -1,5 +1,7 @@
 /** Reads what the user wants, by a handful of plain patterns, and in which language. */
 
+import { isChinese } from '../../lib/text/words.ts';
+
 export type Intent =
   | { readonly kind: 'say'; readonly text: string }
   | { readonly kind: 'count'; readonly to: number }
@@ -110,13 +112,9 @@ export function readIntent(text: string): Intent {
 
 export type Language = 'en' | 'zh';
 
-/** The language of the question: Chinese where a good part of its letters is. */
-export function languageOf(text: string): Language {
-  const start = text.slice(0, 2000);
-  const han = start.match(/\p{Script=Han}/gu)?.length ?? 0;
-  const letters = start.match(/\p{L}/gu)?.length ?? 0;
-  return han > 0 && han * 5 >= letters ? 'zh' : 'en';
-}
+/** The language of the question. */
+export const languageOf = (text: string): Language =>
+  isChinese(text.slice(0, 2000)) ? 'zh' : 'en';
 
 /** The start of the text on one line, with an ellipsis where it was longer. */
 export function quote(text: string, length = 80): string {

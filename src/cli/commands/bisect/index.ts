@@ -1,5 +1,6 @@
 import type { Config } from '../../../config/config.ts';
 import { shownAt } from '../../../lib/json/pointer.ts';
+import { bytesText } from '../../../lib/text/amounts.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';
 import {
   type BisectionResult,
@@ -21,7 +22,6 @@ import { sourceNamed } from '../replay/source.ts';
 import { agreed, planText } from '../replay/spend.ts';
 import { openSampleStore } from '../samples/open-samples.ts';
 import { BODY_PROTOCOL, NO_REPAIR, SAMPLES_DIR, STAGE, TO, YES } from '../samples/options.ts';
-import { bytes } from '../samples/units.ts';
 
 export const BISECT: CommandSpec = {
   name: 'bisect',
@@ -135,7 +135,7 @@ function printProgress(
   err.line(
     err.paint(
       'dim',
-      `${String(spent).padStart(4)}  ${phase.padEnd(8)}  ${words.padEnd(15)}  smallest so far ${bytes(best)}`,
+      `${String(spent).padStart(4)}  ${phase.padEnd(8)}  ${words.padEnd(15)}  smallest so far ${bytesText(best)}`,
     ),
   );
 }
@@ -207,7 +207,7 @@ function printResult(
     report.result === 'partial' ? ' (not the smallest yet: run it again to go on)' : '';
   out.line(`probes      ${report.probes}${partial}`);
   out.line(
-    `minimal     ${bytes(Buffer.byteLength(JSON.stringify(report.minimal)))}${samples.minimal === null ? '' : `  ${samples.minimal}`}`,
+    `minimal     ${bytesText(Buffer.byteLength(JSON.stringify(report.minimal)))}${samples.minimal === null ? '' : `  ${samples.minimal}`}`,
   );
   if (samples.passing !== null) out.line(`passes      ${samples.passing}`);
   const { cause, minimal } = report;

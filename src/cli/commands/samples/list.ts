@@ -2,6 +2,7 @@
 
 import type { Config } from '../../../config/config.ts';
 import { runInSlices } from '../../../lib/loop/steps.ts';
+import { bytesText } from '../../../lib/text/amounts.ts';
 import { suggest } from '../../../lib/text/did-you-mean.ts';
 import { isGlob } from '../../../lib/text/glob.ts';
 import { printableLine } from '../../../lib/text/printable-text.ts';
@@ -19,7 +20,7 @@ import type { Invocation } from '../../command.ts';
 import { runningExchanges } from '../../running-gateway.ts';
 import { type Columns, plural, printTable, prose } from '../../terminal.ts';
 import { filterOf, filtersGiven, readingParts } from './open-samples.ts';
-import { bytes, clock, millis } from './units.ts';
+import { clock, millis } from './units.ts';
 
 export async function runList(
   store: SampleStore,
@@ -205,7 +206,7 @@ const COLUMNS: Columns<ShownRow> = {
   CACHED: (row) => String(row.cached_tokens ?? ''),
   OUT: (row) => String(row.output_tokens ?? ''),
   TOTAL: (row) => millis(row.total_ms),
-  SIZE: (row) => bytes(row.bytes),
+  SIZE: (row) => bytesText(row.bytes),
   NOTES: ({ notes }) => notes,
   ASKED: (row) => row.asked,
 };

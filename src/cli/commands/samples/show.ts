@@ -3,6 +3,7 @@
 import type { Config } from '../../../config/config.ts';
 import { totalInput, totalOutput, type Usage } from '../../../conversation/usage.ts';
 import { type Json, tryParse } from '../../../lib/json/json.ts';
+import { bytesText } from '../../../lib/text/amounts.ts';
 import { printableLines } from '../../../lib/text/printable-text.ts';
 import { stageBytes } from '../../../samples/decode/decode-body.ts';
 import { pricesOf } from '../../../samples/replay/cost.ts';
@@ -11,7 +12,7 @@ import type { SampleMeta, SampleStage, SampleStore } from '../../../samples/samp
 import type { Invocation } from '../../command.ts';
 import { type Columns, plural, printTable } from '../../terminal.ts';
 import { sampleNamed } from './open-samples.ts';
-import { bytes, clock, millis, bytes as sizeText, usd } from './units.ts';
+import { clock, millis, usd } from './units.ts';
 
 export async function runShow(
   store: SampleStore,
@@ -111,7 +112,7 @@ const COLUMNS: Columns<SampleStage> = {
   AT: ({ at }) => millis(at),
   STAGE: ({ stage, cut }) => stage + (cut === true ? ' (cut)' : ''),
   STATUS: ({ made, status }) => (made === true ? 'none' : String(status ?? '')),
-  SIZE: (edge) => bytes(edge.bytes),
+  SIZE: (edge) => bytesText(edge.bytes),
   TOOK: ({ at, until }) => millis(at === undefined || until === undefined ? undefined : until - at),
   WHERE: ({ error, url = '' }) => error?.message ?? url,
 };
@@ -133,7 +134,7 @@ function printBody(
   const body = stageBytes(store, meta, stage);
   const text = textOf(body);
   if (text === undefined) {
-    out.line(`${sizeText(body.length)} that are not text: ${store.path(meta, stage)}`);
+    out.line(`${bytesText(body.length)} that are not text: ${store.path(meta, stage)}`);
     return 0;
   }
   if (out.columns === undefined) {

@@ -14,13 +14,6 @@ export function millis(ms: number | null | undefined): string {
   return ms < 1000 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
-/** `312 B`, `41 KB`. */
-export function bytes(count: number): string {
-  if (count < 1000) return `${count} B`;
-  const [value, unit] = count < 1e6 ? [count / 1e3, 'KB'] : [count / 1e6, 'MB'];
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
-}
-
 /** `62 %`. */
 export const percent = (rate: number) => `${Math.round(rate * 100)} %`;
 

@@ -8,6 +8,8 @@ import type {
   ToolChoice,
 } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
+import { membersBeside } from '../../../lib/json/json-members.ts';
+import { compact } from '../../../lib/json/typed-reads.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import { number, ownWire, text } from '../wire.ts';
 
@@ -16,22 +18,16 @@ const KNOWN = wordSet(`
   model messages system tools max_tokens stream temperature top_p top_k stop_sequences
   tool_choice thinking output_config output_format metadata service_tier`);
 
-/** The object without undefined members. */
-function present<T extends object>(value: T): T {
-  return Object.fromEntries(Object.entries(value).filter(([, item]) => item !== undefined)) as T;
-}
-
 export function decodeSettings(body: JsonObject, tools: readonly Tool[]): Settings {
   const choice = isObject(body.tool_choice) ? body.tool_choice : undefined;
   const config = isObject(body.output_config) ? body.output_config : {};
   const metadata = isObject(body.metadata) ? body.metadata : {};
   const { user_id: userId, ...others } = metadata;
-  const rest = Object.entries(body).filter(([key]) => !KNOWN.has(key));
   const stop = Array.isArray(body.stop_sequences)
     ? body.stop_sequences.filter((item): item is string => typeof item === 'string')
     : undefined;
   const single = choice?.disable_parallel_tool_use;
-  return present<Settings>({
+  return compact<Settings>({
     stream: body.stream === true,
     maxTokens: number(body.max_tokens),
     temperature: number(body.temperature),
@@ -45,7 +41,7 @@ export function decodeSettings(body: JsonObject, tools: readonly Tool[]): Settin
     metadata: Object.keys(others).length > 0 ? others : undefined,
     user: text(userId),
     serviceTier: text(body.service_tier),
-    rest: rest.length > 0 ? Object.fromEntries(rest) : undefined,
+    rest: membersBeside(body, KNOWN),
   });
 }
 
@@ -78,7 +74,7 @@ function decodeReasoning(
   const how = isObject(thinking) ? thinking : undefined;
   if (how === undefined && typeof effort !== 'string') return undefined;
   const type = how?.type;
-  return present<ReasoningSettings>({
+  return compact<ReasoningSettings>({
     enabled: how === undefined ? undefined : type !== 'disabled',
     effort: text(effort),
     budget: number(how?.budget_tokens),

@@ -1,5 +1,6 @@
 /** Encodes a conversation as a Messages request body. Unchanged parts of the same protocol go out as they came. */
 
+import { isInstruction } from '../../../conversation/edit.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
@@ -10,7 +11,7 @@ import {
   wrapCallId,
 } from '../../../conversation/tools/call-ids.ts';
 import { toolNames } from '../../../conversation/tools/tool-names.ts';
-import type { Block, Conversation, Turn } from '../../../conversation/types.ts';
+import type { Block, Conversation } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put, putAll } from '../../../lib/json/json-members.ts';
 import { objects, ownWire, PROTOCOL, TOOL_NAME_LIMIT } from '../wire.ts';
@@ -113,7 +114,6 @@ function fromOwn(
 function fromForeign(conversation: Conversation, writer: BlockWriter): JsonObject {
   const { target, notes, names } = writer;
   const { turns } = conversation;
-  const isInstruction = (turn: Turn) => turn.role === 'system' || turn.role === 'developer';
   const found = turns.findIndex((turn) => !isInstruction(turn));
   const lead = found < 0 ? turns.length : found;
   for (let i = 0; i < lead; i++) noteLostName(turns[i]!, notes, `/messages/${i}/name`);

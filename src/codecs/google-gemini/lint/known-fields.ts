@@ -2,12 +2,9 @@
 
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { didYouMean, OWN_FIELD, type Report } from '../../lint.ts';
-import { snakeCase } from '../wire.ts';
+import { inBothSpellings } from '../wire.ts';
 
-const both = (names: string): ReadonlySet<string> => {
-  const all = names.split(' ');
-  return new Set([...all, ...all.map(snakeCase)]);
-};
+const both = (names: string) => inBothSpellings(names.split(' '));
 
 /** https://ai.google.dev/api/generate-content, and Vertex AI's; `model` and `stream` are the address's, as the gateway writes it. */
 export const BODY = both(

@@ -12,10 +12,10 @@ import {
   compact,
   field,
   flag,
+  inBothSpellings,
   list,
   number,
   object,
-  snakeCase,
   text,
   wrongValue,
 } from '../wire.ts';
@@ -48,16 +48,8 @@ export const TOP_KEYS = {
 /** Members of the body that are no settings. */
 const PARTS = ['model', 'contents', 'systemInstruction', 'tools'];
 
-const KNOWN: ReadonlySet<string> = both([
-  ...PARTS,
-  'generationConfig',
-  ...Object.values(TOP_KEYS).flat(),
-]);
-const KNOWN_CONFIG: ReadonlySet<string> = both(Object.values(CONFIG_KEYS).flat());
-
-function both(names: readonly string[]): ReadonlySet<string> {
-  return new Set([...names, ...names.map(snakeCase)]);
-}
+const KNOWN = inBothSpellings([...PARTS, 'generationConfig', ...Object.values(TOP_KEYS).flat()]);
+const KNOWN_CONFIG = inBothSpellings(Object.values(CONFIG_KEYS).flat());
 
 /** A setting of `generationConfig` in `rest`: its name there. */
 export const CONFIG_REST = 'generationConfig.';

@@ -6,7 +6,7 @@ import { toolNames, unwrapFreeform } from '../../../conversation/tools/tool-name
 import type { Block, TextBlock, ToolCallBlock } from '../../../conversation/types.ts';
 import { withServiceTier } from '../../../conversation/usage.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
-import { put } from '../../../lib/json/json-members.ts';
+import { membersBeside } from '../../../lib/json/json-members.ts';
 import type { UpstreamContext } from '../../codec.ts';
 import {
   decodeAnnotations,
@@ -65,7 +65,7 @@ export function decodeReply(body: Json, context: UpstreamContext): Reply {
       reply.service_tier,
     ),
     logprobs: logprobs?.length ? logprobs : undefined,
-    rest: restOf(reply),
+    rest: membersBeside(reply, REPLY_KEYS),
     textSeals: textSeals(message, blocks, context),
     further: choices.length > 1 ? furtherOf(reply, choices) : undefined,
     wire: wireOf(reply),
@@ -110,17 +110,6 @@ function furtherOf(reply: JsonObject, choices: readonly Json[]): readonly Opaque
     const wire = wireOf({ ...chunk, choices: [{ ...choice, delta }] } as JsonObject);
     return [{ type: 'opaque', name: 'choice', wire } as const];
   });
-}
-
-/** The vendor's other fields; undefined if there are none. */
-function restOf(reply: JsonObject): JsonObject | undefined {
-  let rest: Record<string, Json | undefined> | undefined;
-  for (const key in reply) {
-    if (REPLY_KEYS.has(key)) continue;
-    rest ??= {};
-    put(rest, key, reply[key]);
-  }
-  return rest;
 }
 
 function decodeMessage(

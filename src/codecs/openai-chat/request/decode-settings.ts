@@ -8,7 +8,7 @@ import type {
   ToolChoice,
 } from '../../../conversation/types.ts';
 import type { Json, JsonObject } from '../../../lib/json/json.ts';
-import { put } from '../../../lib/json/json-members.ts';
+import { membersBeside } from '../../../lib/json/json-members.ts';
 import { compact, flag, list, number, object, text } from '../wire.ts';
 import { TOOL_KEYS } from './decode-tools.ts';
 
@@ -56,12 +56,7 @@ export function decodeSettings(body: JsonObject): Settings {
   if (stream !== undefined && stream !== null && typeof stream !== 'boolean') {
     throw invalid("Invalid type for 'stream': expected a boolean.", 'stream');
   }
-  let rest: Record<string, Json | undefined> | undefined;
-  for (const key in body) {
-    if (KNOWN.has(key)) continue;
-    rest ??= {};
-    put(rest, key, body[key]);
-  }
+  const rest = membersBeside(body, KNOWN);
   const out: SettingsDraft = { stream: stream === true };
   set(out, 'streamUsage', flag(object(body.stream_options)?.include_usage));
   set(out, 'maxTokens', number(body.max_completion_tokens) ?? number(body.max_tokens));

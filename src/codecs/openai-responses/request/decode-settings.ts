@@ -4,6 +4,7 @@ import { wrongType } from '../../../conversation/errors.ts';
 import type { OutputFormat, ReasoningSettings, Settings } from '../../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../lib/json/json.ts';
 import { put } from '../../../lib/json/json-members.ts';
+import { compact } from '../../../lib/json/typed-reads.ts';
 import { flag, list, number, object, text } from '../wire.ts';
 import { decodeToolChoice } from './decode-tools.ts';
 
@@ -36,7 +37,7 @@ export function decodeSettings(body: JsonObject): Settings {
   for (const [name, [key, type]] of Object.entries(PLAIN)) plain[name] = typed(body, key, type);
   const format = object(typed(body, 'text', 'object'));
   const include = list(plain.include);
-  return defined({
+  return compact<Settings>({
     ...plain,
     stream: plain.stream === true,
     logprobs: decodeLogprobs(number(typed(body, 'top_logprobs', 'number')), include),
@@ -69,12 +70,6 @@ function typed(body: JsonObject, key: string, type: keyof typeof EXPECTED): Json
         : typeof value === type;
   if (fits) return value;
   throw wrongType(key, EXPECTED[type], value, 'invalid_type');
-}
-
-function defined(settings: Readonly<Record<string, unknown>>): Settings {
-  const out: Record<string, unknown> = {};
-  for (const [key, value] of Object.entries(settings)) if (value !== undefined) out[key] = value;
-  return out as unknown as Settings;
 }
 
 /** Unknown fields that are not null. The origin keeps a null, and for other protocols nothing is lost. */

@@ -1,6 +1,7 @@
 /** Encodes a conversation as a Responses request body. Unchanged parts of the same protocol go out as they came. */
 
 import { cacheMarkOf, cacheMarks, cacheMarksOf } from '../../../conversation/cache-marks.ts';
+import { isInstruction } from '../../../conversation/edit.ts';
 import { noteLostName } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import { type KnownNodes, NOTHING_KNOWN } from '../../../conversation/session/known-nodes.ts';
@@ -108,7 +109,7 @@ function splitInstructions(conversation: Conversation): {
 } {
   let first = 0;
   const { turns, system } = conversation;
-  while (turns[first]?.role === 'system' || turns[first]?.role === 'developer') first++;
+  while (first < turns.length && isInstruction(turns[first]!)) first++;
   // Input must not be empty: a request with system text only sends that text as input.
   if (first === turns.length) first = 0;
   const leading = turns.slice(0, first).map((turn) => turn.blocks);

@@ -2,6 +2,8 @@
 
 import { counted, t } from './language.ts';
 
+export { bytesText as bytes } from '../../../lib/text/amounts.ts';
+
 const two = (value: number) => String(value).padStart(2, '0');
 
 /** `2026-11-22`, in local time. */
@@ -31,13 +33,6 @@ export function millis(ms: number | null | undefined): string {
   const seconds = Math.round(ms / 1000);
   if (seconds < 3600) return `${Math.floor(seconds / 60)} min ${two(seconds % 60)} s`;
   return `${Math.floor(seconds / 3600)} h ${two(Math.floor(seconds / 60) % 60)} min`;
-}
-
-/** `312 B`, `41 KB`, `5.2 MB`. */
-export function bytes(count: number): string {
-  if (count < 1000) return `${count} B`;
-  const [value, unit] = count < 1e6 ? [count / 1e3, 'KB'] : [count / 1e6, 'MB'];
-  return `${value < 10 ? value.toFixed(1) : Math.round(value)} ${unit}`;
 }
 
 /** `12 345`, with a thin space; `–` when unknown. */
