@@ -100,6 +100,11 @@ export function liveConfig(
   const isDemo = ({ source }: Config) => source.kind === 'demo';
   let seeking: ReturnType<typeof setTimeout> | undefined;
   let closed = false;
+  // What changes before the watch begins is found when it does.
+  const isWatched = file !== undefined && !isPipe(file);
+  let seen = isWatched ? contentOf(file) : undefined;
+  const { home } = options.environment;
+  let knownModels = modelsStamp(home);
 
   return {
     seek(report, times) {
@@ -126,33 +131,30 @@ export function liveConfig(
       return () => listeners.delete(listener);
     },
     watch(report, times) {
-      if (endWatch !== undefined) return;
-      const { home } = options.environment;
-      const models = homeModelsPath(home);
-      const endModels = watchFile(models, () => void reloadModels(), { ...WATCH_TIMES, ...times });
-      let known = modelsStamp(home);
-      async function reloadModels(): Promise<void> {
+      if (endWatch !== undefined || closed) return;
+      const follow = (path: string, changed: () => void): (() => void) => {
+        const end = watchFile(path, changed, { ...WATCH_TIMES, ...times });
+        changed();
+        return end;
+      };
+      const endModels = follow(homeModelsPath(home), () => {
         const now = modelsStamp(home);
-        if (now === known) return;
-        known = now;
-        report(await reload());
-      }
+        if (now === knownModels) return;
+        knownModels = now;
+        void reload().then(report);
+      });
       endWatch = endModels;
-      if (file === undefined || isPipe(file)) return;
-      let seen: string | undefined;
-      const changed = (): void => {
+      if (!isWatched) return;
+      const endFile = follow(file, () => {
         const content = contentOf(file);
         if (content === seen) return;
         seen = content;
         void reload().then(report);
-      };
-      const endFile = watchFile(file, changed, { ...WATCH_TIMES, ...times });
+      });
       endWatch = () => {
         endModels();
         endFile();
       };
-      // After the watch has started, so that no change in between is missed.
-      seen = contentOf(file);
     },
     close() {
       closed = true;

@@ -104,6 +104,22 @@ describe('reload', () => {
 });
 
 describe('watch', () => {
+  test('a change before the watch begins is not missed', async () => {
+    writeFileSync(file, `${PROVIDER}workers: 2\n`);
+    const results: ReloadResult[] = [];
+    live.watch((result) => results.push(result), { debounceMs: 10, pollMs: 1_000_000 });
+    await until(() => results.length > 0);
+    expect(live.current.workers).toBe(2);
+  });
+
+  test('a watch that begins after the end watches nothing', async () => {
+    live.close();
+    live.watch(() => undefined, { debounceMs: 10, pollMs: 20 });
+    writeFileSync(file, `${PROVIDER}workers: 2\n`);
+    await Bun.sleep(100);
+    expect(live.current.workers).toBe(1);
+  });
+
   test('a replaced file is noticed once', async () => {
     const results: ReloadResult[] = [];
     live.watch((result) => results.push(result), { debounceMs: 30 });

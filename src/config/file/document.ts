@@ -1,6 +1,7 @@
 /** Reads YAML text into values, and finds the line and column of every key and value. */
 
 import {
+  Composer,
   isAlias,
   isMap,
   isScalar,
@@ -8,13 +9,12 @@ import {
   LineCounter,
   type Node,
   type Pair,
-  parseDocument,
   visit,
   type YAMLMap,
 } from 'yaml';
 import { CONFIG_MIGRATIONS, type ConfigMigration, type Form, migrate } from './migrations.ts';
 import { MAX_PROBLEMS, type Path, type Problem } from './problem.ts';
-import { type Fault, faultOfText, faultsOfDocument } from './yaml-bounds.ts';
+import { type Fault, faultsOfDocument, tokensOf } from './yaml-bounds.ts';
 
 /** A position in a text, both numbers from 1. */
 export interface SourcePosition {
@@ -40,15 +40,14 @@ export function readYaml(
   text: string,
   migrations: readonly ConfigMigration[] = CONFIG_MIGRATIONS,
 ): YamlDocument {
-  const tooMuch = faultOfText(text);
   const lines = new LineCounter();
-  const document = parseDocument(tooMuch === undefined ? text : '', {
-    lineCounter: lines,
-    prettyErrors: false,
-    // The library's check compares every key with every other; `faultsOfDocument` uses a map.
-    uniqueKeys: false,
-    merge: true,
-  });
+  const read = tokensOf(text, lines);
+  const tooMuch = 'message' in read ? read : undefined;
+  const tokens = 'message' in read ? [] : read;
+  // The library's check of keys compares each with every other; `faultsOfDocument` uses a map.
+  const composer = new Composer({ uniqueKeys: false, merge: true });
+  const [first, second] = composer.compose(tokens, true, text.length);
+  const document = first!;
   // `4.10`, `1e3` and `0x10` are names as they are written, not numbers that print as other names.
   visit(document, {
     Pair(_, { key }) {
@@ -66,6 +65,7 @@ export function readYaml(
     offset: pos[0],
     message,
   }));
+  if (second !== undefined) errors.push({ offset: second.range[0], message: SECOND_DOCUMENT });
   const faults: readonly Fault[] =
     tooMuch === undefined ? [...errors, ...faultsOfDocument(document)] : [];
   const problems = helpfulFaults(faults.toSorted((a, b) => a.offset - b.offset))
@@ -150,7 +150,7 @@ function referenceInFlow(row: string): boolean {
 }
 
 const TABS = /^Tabs are not allowed/;
-const SECOND_DOCUMENT = 'Source contains multiple documents';
+const SECOND_DOCUMENT = 'a second document begins here: a file has one';
 const STAR = 'Alias cannot be an empty string';
 
 /** The faults to report: a tab alone, since it causes those after it; a bare star with a message that helps. */
@@ -161,10 +161,8 @@ function helpfulFaults(faults: readonly Fault[]): readonly Fault[] {
     const more = tabs.length > 1 ? ` (${tabs.length} lines begin so)` : '';
     return [{ offset: tab.offset, message: `a tab cannot indent a line: use spaces${more}` }];
   }
-  const second = faults.find(({ message }) => message.startsWith(SECOND_DOCUMENT));
-  if (second !== undefined) {
-    return [{ offset: second.offset, message: 'a second document begins here: a file has one' }];
-  }
+  const second = faults.find(({ message }) => message === SECOND_DOCUMENT);
+  if (second !== undefined) return [second];
   const star = faults.find(({ message }) => message.startsWith(STAR));
   if (star === undefined) return faults;
   const message = 'a * alone means something else in YAML: put it in quotes';

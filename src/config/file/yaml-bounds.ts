@@ -3,6 +3,7 @@
 // A running gateway must go on whatever its file has become.
 
 import {
+  type CST,
   type Document,
   isAlias,
   isCollection,
@@ -10,6 +11,7 @@ import {
   isPair,
   isScalar,
   Lexer,
+  type LineCounter,
   type Node,
   Parser,
 } from 'yaml';
@@ -43,14 +45,17 @@ const TOO_MUCH =
   'holds more than 150000 lines, values and signs up to here: this is no configuration';
 
 /**
- * Why a text must not be composed into a document; undefined when it may. The library's parser keeps
+ * The tokens of a text, or why they must not be composed into a document. The library's parser keeps
  * open levels on a stack of its own, but its composer is recursive and takes quadratic time in the levels.
+ * @param lines learns where lines begin
  */
-export function faultOfText(text: string): Fault | undefined {
+export function tokensOf(text: string, lines: LineCounter): readonly CST.Token[] | Fault {
   if (text.length > MAX_TEXT) return { offset: 0, message: TOO_LARGE };
   const marks = tooManyMarksAt(text);
   if (marks !== undefined) return { offset: marks, message: TOO_MUCH };
-  const parser = new Parser();
+  const parser = new Parser(lines.addNewLine);
+  lines.addNewLine(0);
+  const tokens: CST.Token[] = [];
   let offset = 0;
   for (const lexeme of new Lexer().lex(text)) {
     if (!CONTROL_TOKENS.has(lexeme)) {
@@ -60,13 +65,13 @@ export function faultOfText(text: string): Fault | undefined {
         return { offset: offset - lexeme.length, message };
       }
     }
-    const steps = parser.next(lexeme);
-    while (!steps.next().done);
+    tokens.push(...parser.next(lexeme));
     if (parser.stack.length > MAX_LEVELS) {
       return { offset: parser.offset, message: `is nested more than ${MAX_LEVELS} levels deep` };
     }
   }
-  return undefined;
+  tokens.push(...parser.end());
+  return tokens;
 }
 
 /** Tokens that the lexer adds to the pieces of the text. */

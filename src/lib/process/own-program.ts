@@ -5,6 +5,10 @@ import { join } from 'node:path';
 
 const compiled = Bun.main.startsWith('/$bunfs/') || Bun.main.startsWith('B:\\~BUN');
 
+/** First arguments that make this program a helper of itself. They are no commands for users. */
+export const GUARD = '__guard';
+export const PDF_READER = '__read-pdf';
+
 /** The binary, or the sources with their runtime; `role` is the first argument. */
 export const ownProgram = (role: string): readonly string[] => [
   process.execPath,

@@ -4,9 +4,6 @@
 // @ts-expect-error The types are those of its code; this is its path.
 import pdfjs from '../../../node_modules/unpdf/dist/pdfjs.mjs' with { type: 'file' };
 
-/** The first argument that makes this program read a PDF from stdin. It is not a command for users. */
-export const PDF_READER = '__read-pdf';
-
 /** What the helper writes to stdout, as JSON. */
 export type PdfResult =
   | {

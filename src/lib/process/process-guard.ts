@@ -5,9 +5,6 @@ import { createReadStream, readdirSync, readFileSync, writeSync } from 'node:fs'
 import { isObject, tryParse } from '../json/json.ts';
 import { libc } from './libc.ts';
 
-/** The first argument that makes this program a guard. It is not a command for users. */
-export const GUARD = '__guard';
-
 /** One line of JSON on file 3 of the guard. Not arguments, because other users can read those. */
 export interface GuardedProgram {
   readonly command: string;

@@ -112,7 +112,6 @@ class ServerProcess {
       await this.#app.close();
       return code;
     }
-    this.#followConfig();
     if (config.workers > 1 && !isWorker) this.#startWorkers();
     // Before the first line of output: the reader of that line may send a signal.
     const stopped = whenStopped(this.#log, isWorker, () => this.#stop());
@@ -264,7 +263,10 @@ class ServerProcess {
 
   /** What need not delay the start. */
   #scheduleRest(): void {
-    setTimeout(this.#app.openStores, OPEN_STORES_MS);
+    setTimeout(() => {
+      this.#app.openStores();
+      this.#followConfig();
+    }, OPEN_STORES_MS);
     setTimeout(() => {
       if (this.#draining) return;
       this.#server.watchDescriptors();

@@ -204,23 +204,27 @@ test('a file in the home that no release has signed is not used, and doctor tell
   expect(models.message).toMatch(/\d days? old/);
 });
 
-test('a running gateway takes it over without a restart', async () => {
-  const environment = environmentFrom(world.variables, world.home);
-  const path = world.write('hopgate.yaml', 'providers: { openai: { keys: [k] } }');
-  world.write('.hopgate/.keep', '');
-  const options = { path, environment };
-  const loaded = await loadConfig(options);
-  if (!loaded.ok) throw new Error('no configuration');
-  const live = liveConfig(loaded.config, options);
-  const reloaded = new Promise<void>((resolve) => {
-    live.watch(() => resolve(), { debounceMs: 1, pollMs: 5 });
-  });
-  expect(modelsDate()).not.toBe('2027-01-02');
-  writeFileSync(kept(), signed());
-  await reloaded;
-  live.close();
-  expect(modelsDate()).toBe('2027-01-02');
-});
+test.each(['after', 'before'])(
+  'a running gateway takes it over without a restart, %s it watches',
+  async (when) => {
+    const environment = environmentFrom(world.variables, world.home);
+    const path = world.write('hopgate.yaml', 'providers: { openai: { keys: [k] } }');
+    world.write('.hopgate/.keep', '');
+    const options = { path, environment };
+    const loaded = await loadConfig(options);
+    if (!loaded.ok) throw new Error('no configuration');
+    const live = liveConfig(loaded.config, options);
+    expect(modelsDate()).not.toBe('2027-01-02');
+    if (when === 'before') writeFileSync(kept(), signed());
+    const reloaded = new Promise<void>((resolve) => {
+      live.watch(() => resolve(), { debounceMs: 1, pollMs: 5 });
+    });
+    if (when === 'after') writeFileSync(kept(), signed());
+    await reloaded;
+    live.close();
+    expect(modelsDate()).toBe('2027-01-02');
+  },
+);
 
 test('check warns of models that are gone, end, or are newer than the facts, and asks nobody', async () => {
   const config = world.write(

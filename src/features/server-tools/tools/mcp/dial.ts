@@ -6,7 +6,6 @@ import { unlessAborted } from '../../../../lib/loop/abort.ts';
 import { fetchWithin, type Revealable, revealed } from '../configured-tool.ts';
 import { boundedMessages, MessageTooLarge } from './bounded-messages.ts';
 import { MAX_TOOLS, type McpTool, readTools, sizeOf } from './result.ts';
-import { GuardedStdio } from './stdio.ts';
 
 /** How a server is reached: as a program or at an address. */
 export interface McpServerOptions {
@@ -109,10 +108,13 @@ async function stdioOf(
   command: string,
   listeners: McpListeners,
 ): Promise<Transport> {
-  const [{ getDefaultEnvironment }, { JSONRPCMessageSchema }] = await Promise.all([
-    import('@modelcontextprotocol/sdk/client/stdio.js'),
-    import('@modelcontextprotocol/sdk/types.js'),
-  ]);
+  const [{ GuardedStdio }, { getDefaultEnvironment }, { JSONRPCMessageSchema }] = await Promise.all(
+    [
+      import('./stdio.ts'),
+      import('@modelcontextprotocol/sdk/client/stdio.js'),
+      import('@modelcontextprotocol/sdk/types.js'),
+    ],
+  );
   const guardEnv = getDefaultEnvironment();
   const { args, cwd } = server;
   return new GuardedStdio({

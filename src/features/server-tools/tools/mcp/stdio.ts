@@ -5,8 +5,8 @@ import type { Duplex } from 'node:stream';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { isObject, tryParse } from '../../../../lib/json/json.ts';
-import { ownProgram } from '../../../../lib/process/own-program.ts';
-import { GUARD, type GuardedProgram } from '../../../../lib/process/process-guard.ts';
+import { GUARD, ownProgram } from '../../../../lib/process/own-program.ts';
+import type { GuardedProgram } from '../../../../lib/process/process-guard.ts';
 import { MAX_MESSAGE_BYTES, MessageTooLarge } from './bounded-messages.ts';
 
 /** A server that sends requests and does not read the answers is ended when so much waits for it. */

@@ -6,8 +6,8 @@ import { readUpTo } from '../../../../lib/http/read-up-to.ts';
 import type { Fetched } from '../../../../lib/http/safe-fetch.ts';
 import { type JsonObject, tryParse } from '../../../../lib/json/json.ts';
 import { limitParallel } from '../../../../lib/loop/limit-parallel.ts';
-import { ownProgram } from '../../../../lib/process/own-program.ts';
-import { PDF_READER, type PdfResult } from '../../../../lib/process/pdf-reader.ts';
+import { ownProgram, PDF_READER } from '../../../../lib/process/own-program.ts';
+import type { PdfResult } from '../../../../lib/process/pdf-reader.ts';
 import { ToolError } from '../../tool.ts';
 import { htmlToMarkdown } from './html-to-markdown.ts';
 
