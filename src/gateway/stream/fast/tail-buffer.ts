@@ -20,8 +20,9 @@ const MAX_DROPPED = 1024;
 
 // So many of the last chunks are held as they are: a short or a bursty stream is never copied.
 const HELD_CHUNKS = 3;
-// But where a stream begins with a chunk as small as this it is a paced one. While its chunks are whole frames,
-// the last eight are held; else they are copied while they are at hand. Larger ones may be views of more memory.
+// But where a stream begins with a chunk as small as this it is a paced one. While its chunks are whole frames
+// (some together, after a pause), the last eight are held; else they are copied while they are at hand. Larger ones may
+// be views of more memory.
 const SMALL_BYTES = 1000;
 
 /**
@@ -31,7 +32,7 @@ const SMALL_BYTES = 1000;
  * terminal that may be larger), everything from the first mark on is kept, in chunks.
  */
 export class TailBuffer {
-  /** Small chunks of whole frames and nothing else: those below are all that is kept. */
+  /** Chunks of a few whole frames and nothing else: those below are all that is kept. */
   #paced: boolean;
   // The last chunks, the last of all first. Fields, and no list: of five hundred streams every further object
   // is out of the cache, and costs more than moving these.
@@ -73,7 +74,8 @@ export class TailBuffer {
   push(chunk: Uint8Array): void {
     if (chunk.length === 0) return;
     if (this.#paced) {
-      if (chunk.length <= SMALL_BYTES && endsFrame(chunk)) {
+      const most = this.#a === undefined ? SMALL_BYTES : END_BYTES;
+      if (chunk.length <= most && endsFrame(chunk)) {
         this.#follow(chunk);
         return;
       }
@@ -107,6 +109,8 @@ export class TailBuffer {
   /** From here on the stream is one like any other. */
   #unpace(): void {
     const followed = this.#followed;
+    this.#a = this.#b = this.#c = this.#d = undefined;
+    this.#e = this.#f = this.#g = this.#h = undefined;
     this.#paced = false;
     for (const chunk of followed) this.#hold(chunk);
   }

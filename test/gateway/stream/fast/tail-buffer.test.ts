@@ -104,6 +104,20 @@ test('the last frames are kept whole or 16 KB of them, however their sizes chang
   );
 });
 
+test('frames of a paced stream that come together after a pause do not make it one that is copied', () => {
+  const frames = framesOf(Array.from({ length: 60 }, () => 300));
+  const pause = frames.slice(40, 50).join('');
+  const chunks = [...frames.slice(0, 40), pause, ...frames.slice(50)].map((text) =>
+    Buffer.from(text),
+  );
+  const tail = new TailBuffer([]);
+  for (const chunk of chunks.slice(0, 45)) tail.push(chunk);
+  expect(tail.bytes.equals(Buffer.concat(chunks.slice(37, 45)))).toBe(true);
+  for (const chunk of chunks.slice(45)) tail.push(chunk);
+  expect(tail.bytes.equals(Buffer.concat(chunks.slice(-8)))).toBe(true);
+  expect(tail.cut).toBe(true);
+});
+
 test('of long chunks the last whole frames are kept, 8 KB at least, and only what may be broken counts as cut', () => {
   fc.assert(
     fc.property(
