@@ -113,9 +113,12 @@ function stacksIn(file: string): string {
 
 /** What the engine wrote about the code that it compiled in this process. */
 function compiledBy(pid: number, dir: string): CompiledCode {
-  const name = readdirSync(dir).find((file) => file.endsWith(`-${pid}.dump`));
-  if (name === undefined) throw new Error('the engine wrote no dump of its compiled code');
-  return new CompiledCode(readFileSync(join(dir, name)));
+  const names = readdirSync(dir).filter((file) => file.endsWith(`-${pid}.dump`));
+  // A server replaces itself when it begins, and the process before has written one, too.
+  const dumps = names.map((name) => readFileSync(join(dir, name)));
+  const [dump] = dumps.toSorted((a, b) => b.length - a.length);
+  if (dump === undefined) throw new Error('the engine wrote no dump of its compiled code');
+  return new CompiledCode(dump);
 }
 
 if (values.help) {

@@ -208,7 +208,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 /** All that the vendor charges for, as one usage. */
 export function withExtraRuns(usage: Usage): Usage {
+  if (usage.extraRuns === undefined) return usage;
   const { extraRuns, ...own } = usage;
-  if (extraRuns === undefined) return usage;
   return extraRuns.reduce<Usage>((total, run) => addUsage(total, run.usage), own);
 }

@@ -1,6 +1,6 @@
 /** Telemetry of one exchange: its log line and its counters, from one record. */
 
-import { cutWords } from '../lib/text/printable-text.ts';
+import { cutWords, withoutControls } from '../lib/text/printable-text.ts';
 import { redactText } from '../lib/text/redact.ts';
 import { usdText } from '../lib/text/usd.ts';
 import { clientName } from './client-name.ts';
@@ -101,7 +101,7 @@ export function logExchange(log: Log, record: ExchangeRecord): void {
 function membersOf(log: Log, record: ExchangeRecord): string {
   const { id, userAgent, protocol, key, target, timings, usage, cost, notes, error } = record;
   const client = userAgent === undefined ? wordsOf(protocol) : clientOf(userAgent, protocol);
-  const from = record.address === undefined ? '' : `,"address":${JSON.stringify(record.address)}`;
+  const from = record.address === undefined ? '' : `,"address":${jsonText(record.address)}`;
   const by =
     key === undefined || key === ''
       ? ''
@@ -115,7 +115,7 @@ function membersOf(log: Log, record: ExchangeRecord): string {
       ? ''
       : `,"cache_lost":${count(lost.tokens)},"cache_lost_usd":${usdText(lost.nanoUsd)}`;
   const noted = notes === undefined || notes === '' ? '' : `,"notes":${wordsOf(notes)}`;
-  const failed = error === undefined ? '' : `,"error":${JSON.stringify(error.kind)}`;
+  const failed = error === undefined ? '' : `,"error":${jsonText(error.kind)}`;
   const why =
     error?.message === undefined ? '' : `,"error_message":${vendorText(log, error.message)}`;
   const within = error?.cause === undefined ? '' : `,"error_cause":${vendorText(log, error.cause)}`;
@@ -142,13 +142,12 @@ function usageOf(usage: NonNullable<ExchangeRecord['usage']>): string {
 // Characters: a vendor's message can be a whole page.
 const MAX_TEXT = 2000;
 
+const jsonText = (text: string): string => withoutControls(JSON.stringify(text));
 /** A text of a client or vendor, cut and with credentials masked. The rest of the line holds none. */
-const masked = (text: string): string => redactText(cutWords(text, MAX_TEXT)).text;
-/** A vendor's text as JSON, also without the secrets that this log knows: an error may repeat one. */
+const quoted = (text: string): string => jsonText(redactText(cutWords(text, MAX_TEXT)).text);
+/** A vendor's text, also without the secrets that this log knows: an error may repeat one. */
 const vendorText = (log: Log, text: string): string =>
-  JSON.stringify(maskedFor(log, cutWords(text, MAX_TEXT)));
-
-const quoted = (text: string): string => JSON.stringify(masked(text));
+  jsonText(maskedFor(log, cutWords(text, MAX_TEXT)));
 
 // Most exchanges have the same few. Clients choose them: above this number all are forgotten, and longer ones
 // are not remembered.
@@ -173,7 +172,7 @@ const targetOf = remembered(quoted);
 const keyOf = remembered(quoted);
 const wordsOf = remembered(quoted);
 const clientOf = remembered((userAgent, protocol) =>
-  JSON.stringify(clientName(userAgent, protocol)),
+  jsonText(clientName(userAgent, protocol)),
 );
 
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {

@@ -57,11 +57,10 @@ export function createLog(options: LogOptions = {}): Log {
         )
       : { now: (line) => given(withoutSecrets(line)), soon: (line) => given(withoutSecrets(line)) };
   // Pretty lines cut and escape texts, so secrets must be masked before.
-  const shown = (line: string) =>
-    pretty ? prettyLine(withoutSecrets(line), colour) : withoutControls(line);
+  const shown = (line: string) => (pretty ? prettyLine(withoutSecrets(line), colour) : line);
   // Known secrets first: a pattern may mask only a part of one, and the rest would then not be recognized.
   const masked = (text: string) => redactText(withoutSecrets(text)).text;
-  const stream = { write: (line: string) => lines.now(shown(masked(line))) };
+  const stream = { write: (line: string) => lines.now(shown(withoutControls(masked(line)))) };
   const log: Log = pino(
     {
       level,
@@ -73,7 +72,8 @@ export function createLog(options: LogOptions = {}): Log {
   );
   const writeMembers = (at: Level, name: string, members: string): void => {
     if (!log.isLevelEnabled(at)) return;
-    lines.soon(shown(`{"level":"${at}","time":"${isoNow()}","event":"${name}",${members}}\n`));
+    const line = `{"level":"${at}","time":"${isoNow()}","event":"${name}",${members}}\n`;
+    lines.soon(shown(line));
   };
   MEMBER_WRITERS.set(log, writeMembers);
   MASKS.set(log, masked);
@@ -151,8 +151,8 @@ export function event(
 }
 
 /**
- * The same for members (at least one) that are JSON text already, with credentials masked. Cheaper than
- * {@link event}, since the line is not masked again: every exchange writes such a line.
+ * The same for members (at least one) that are JSON text already, with credentials masked and without control
+ * characters. Cheaper than {@link event}, since the line is not searched again: every exchange writes such a line.
  */
 export function maskedEvent(log: Log, name: string, members: string, level: Level): void {
   const write = MEMBER_WRITERS.get(log);
