@@ -31,6 +31,7 @@ import type { FreeSearches } from './free-searches.ts';
 import type { RunningPlace, RunningTry, SpendJournal } from './journal.ts';
 import { LastPrompts, type Lost } from './lost-cache.ts';
 import { BATCH_TIER, type PriceBook, type PriceVersion, type Served } from './price.ts';
+import { type CommonRow, CommonRows, type OwnColumns, wholeRow } from './row-parts.ts';
 import { NO_TOKENS, type SpendRow, type SpendTokens } from './schema.ts';
 import { labelsText } from './totals.ts';
 
@@ -77,6 +78,7 @@ export class SpendAccounts implements Accounts {
   /** By key: tries whose client has left, and whose answer is still read. */
   readonly outliving = new Map<string, Set<SpendTry>>();
   readonly prompts = new LastPrompts();
+  readonly commonRows = new CommonRows();
 
   constructor(private readonly options: AccountsOptions) {}
 
@@ -101,6 +103,7 @@ export class SpendAccounts implements Accounts {
 class ExchangeAccount implements Account {
   readonly outliving: SpendAccounts['outliving'];
   readonly prompts: LastPrompts;
+  readonly commonRows: CommonRows;
   lost: Lost | undefined;
   #nano = 0;
   #tried = false;
@@ -115,10 +118,11 @@ class ExchangeAccount implements Account {
     readonly about: AccountStart,
     readonly options: AccountsOptions,
     private readonly guard: ExchangeGuard | undefined,
-    { outliving, prompts }: Pick<SpendAccounts, 'outliving' | 'prompts'>,
+    { outliving, prompts, commonRows }: Pick<SpendAccounts, 'outliving' | 'prompts' | 'commonRows'>,
   ) {
     this.outliving = outliving;
     this.prompts = prompts;
+    this.commonRows = commonRows;
   }
 
   forbids(target: Target): GatewayError | undefined {
@@ -416,8 +420,10 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       estimate.learn(this, result.bytes, totalOutput(told));
     }
     const place = this.#place;
-    if (place !== undefined)
-      journal.end(place, this.#row(result, usage, !exact, applied?.json, cost));
+    if (place !== undefined) {
+      const { own, common } = this.#row(result, usage, !exact, applied?.json, cost);
+      journal.end(place, own, common);
+    }
     if (cost !== undefined && cost > 0) onCost(this.target, cost);
     const tokens = (usage ? allTokens(usage) : 0) - (before ? allTokens(before.usage) : 0);
     this.#hold?.settle({ tokens: Math.max(0, tokens), nanoUsd: cost });
@@ -467,17 +473,12 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
     estimated: boolean,
     price: string | undefined,
     cost: number | undefined,
-  ): SpendRow {
+  ): { readonly own: OwnColumns; readonly common: CommonRow } {
     const { principal, request, session, client, trace } = this.account.about;
     const { model, upstreamKey, hop, attempt, settles } = this.start;
-    const tokens = usage === undefined ? NO_TOKENS : tokensOf(usage);
-    return {
-      ...(settles?.spent === undefined ? tokens : without(tokens, tokensOf(settles.spent.usage))),
-      request: settles?.request ?? request,
-      time: Date.now(),
+    const common = this.account.commonRows.of({
       key: principal.id,
       labels: labelsText(principal.labels),
-      session: settles === undefined ? session : settles.session,
       client,
       model,
       target: this.target,
@@ -487,11 +488,26 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
       status: this.#status,
       ended: this.#rowEnd(ended, usage),
       estimated: estimated ? 1 : 0,
-      cost,
       price,
-      trace,
       requests: this.#isFirst ? 1 : 0,
+    });
+    const all = usage === undefined ? NO_TOKENS : tokensOf(usage);
+    const tokens = settles?.spent === undefined ? all : without(all, tokensOf(settles.spent.usage));
+    const own = {
+      time: Date.now(),
+      request: settles?.request ?? request,
+      session: settles === undefined ? session : settles.session,
+      trace,
+      cost,
+      input: some(tokens.input),
+      output: some(tokens.output),
+      cache_read: some(tokens.cache_read),
+      cache_write: some(tokens.cache_write),
+      cache_write_1h: some(tokens.cache_write_1h),
+      reasoning: some(tokens.reasoning),
+      searches: some(tokens.searches),
     };
+    return { common, own };
   }
 
   #rowEnd(ended: TryEnd, usage: Usage | undefined): Exclude<TryEnd, 'stopped'> {
@@ -503,10 +519,8 @@ class SpendTry implements TryAccount, RunningTry, AnswerKind {
   reservedRow(): SpendRow {
     const usage = this.#expectedUsage();
     const applied = this.#applied(usage);
-    return {
-      ...this.#row({ ended: 'cut' }, usage, true, applied?.json, applied?.cost),
-      ended: 'cut',
-    };
+    const row = this.#row({ ended: 'cut' }, usage, true, applied?.json, applied?.cost);
+    return { ...wholeRow(row.own, row.common), ended: 'cut' };
   }
 }
 
@@ -530,6 +544,8 @@ function tokensOf(usage: Usage): SpendTokens {
     searches: wholeTokens(searchesOf(all)),
   };
 }
+
+const some = (count: number): number | undefined => (count === 0 ? undefined : count);
 
 function without(tokens: SpendTokens, before: SpendTokens): SpendTokens {
   const rest: Record<keyof SpendTokens, number> = { ...tokens };

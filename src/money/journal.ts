@@ -4,6 +4,7 @@ import { type Linked, LinkedList } from '../lib/loop/linked-list.ts';
 import { Journal } from '../state/journal/journal.ts';
 import type { OutputEstimate } from './estimate.ts';
 import { learnedIn } from './reader.ts';
+import { type CommonRow, type OwnColumns, wholeRow } from './row-parts.ts';
 import type { SpendReader, SpendRow } from './schema.ts';
 import type { SpendEntry } from './spend-store.ts';
 import { RowTotals } from './totals.ts';
@@ -131,16 +132,16 @@ export class SpendJournal {
   }
 
   /** The try is over: its row. It is written before what is resolved next. */
-  end(place: RunningPlace, row: SpendRow): void {
+  end(place: RunningPlace, row: OwnColumns | SpendRow, common?: CommonRow): void {
     const { n, at } = place;
     if (n === 0) {
       this.#young.remove(place);
-      if (this.#append({ row }) === 0) this.#overflows(row);
+      if (this.#append({ row }, common) === 0) this.#overflows(wholeRow(row, common));
       return;
     }
     this.#begun--;
     // If there is no room, what was reserved stands for it.
-    if (this.#append({ row, begun: [n, at] }) === 0) this.#lost++;
+    if (this.#append({ row, begun: [n, at] }, common) === 0) this.#lost++;
   }
 
   /** All that has ended is in the tables, if that can be done. Never rejects. */
@@ -176,8 +177,8 @@ export class SpendJournal {
     this.options.reader.close?.();
   }
 
-  #append(entry: SpendEntry): number {
-    const n = this.#journal.append(JSON.stringify(entry));
+  #append(entry: SpendEntry, common?: CommonRow): number {
+    const n = this.#journal.append(JSON.stringify(entry), common?.json);
     if (this.#looking === undefined && this.#closed === undefined) {
       this.#looking = setTimeout(this.#look, LOOK_AFTER_MS).unref();
     }

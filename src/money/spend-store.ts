@@ -11,6 +11,7 @@ import {
 } from '../state/sql/sql.ts';
 import { openSqlite } from '../state/sql/sqlite.ts';
 import type { LearnedAnswers } from './estimate.ts';
+import type { OwnColumns } from './row-parts.ts';
 import {
   type Column,
   columnsWith,
@@ -39,8 +40,11 @@ const MAX_LEARNED = 2000;
 export const MACHINE_LOCK = 7_496_232;
 
 export type SpendEntry =
-  /** A try has ended; `begun`: its number and time as one that runs. */
-  | { readonly row: SpendRow; readonly begun?: readonly [n: number, at: number] }
+  /** A try has ended; `begun`: its number and time as one that runs. Other columns are those of the common row. */
+  | {
+      readonly row: OwnColumns | SpendRow;
+      readonly begun?: readonly [n: number, at: number] | undefined;
+    }
   /** A try runs, and is this row if its process is killed. */
   | { readonly open: SpendRow }
   /** Tries for whose rows there was no room. */
@@ -124,10 +128,10 @@ export class SpendStore implements JournalTables {
     const open = new Map<number, SpendRow>();
     const ended: NamedRow[] = [];
     const begun: NamedRow[] = [];
-    for (const { n, value } of entries) {
+    for (const { n, value, common } of entries) {
       const entry = value as SpendEntry;
       if ('row' in entry) {
-        const { row } = entry;
+        const row = { ...(common as SpendRow), ...entry.row } as SpendRow;
         const [number, at] = entry.begun ?? [n, row.time];
         const named = { row, at, writer, n: number, rev: ENDED };
         ended.push(named);

@@ -171,9 +171,7 @@ function remembered(make: (text: string, more: string) => string) {
 const targetOf = remembered(quoted);
 const keyOf = remembered(quoted);
 const wordsOf = remembered(quoted);
-const clientOf = remembered((userAgent, protocol) =>
-  jsonText(clientName(userAgent, protocol)),
-);
+const clientOf = remembered((userAgent, protocol) => jsonText(clientName(userAgent, protocol)));
 
 export function countExchange(metrics: GatewayMetrics, record: ExchangeRecord): void {
   const { protocol, target = '', usage, timings } = record;

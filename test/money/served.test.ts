@@ -12,6 +12,7 @@ import { SpendAccounts } from '../../src/money/accounts.ts';
 import { OutputEstimate } from '../../src/money/estimate.ts';
 import { FreeSearches } from '../../src/money/free-searches.ts';
 import { PriceBook, type PricedProvider } from '../../src/money/price.ts';
+import { wholeRow } from '../../src/money/row-parts.ts';
 import type { SpendRow } from '../../src/money/schema.ts';
 
 const MILLION = 1e6;
@@ -31,7 +32,10 @@ function accountsOf(providers: Readonly<Record<string, PricedProvider>>) {
   const prices = new PriceBook({ providers });
   const freeSearches = new FreeSearches();
   const accounts = new SpendAccounts({
-    journal: { begin: () => ({}), end: (_: object, row: SpendRow) => rows.push(row) } as never,
+    journal: {
+      begin: () => ({}),
+      end: (_: object, ...row: Parameters<typeof wholeRow>) => rows.push(wholeRow(...row)),
+    } as never,
     prices: () => prices,
     unpriced: () => 'count',
     estimate: new OutputEstimate(),

@@ -87,12 +87,14 @@ export class Journal {
 
   /**
    * @param payload JSON
+   * @param common a JSON object that many entries have: it is read once for all of them
    * @returns its number; 0: there is no room, neither on disk nor in memory, and it is lost
    */
-  append(payload: string): number {
+  append(payload: string, common?: string): number {
     if (this.#pending.length > (this.options.maxWaiting ?? MAX_WAITING)) return 0;
     const n = ++this.#n;
-    this.#pending += `${n}\t${payload}\n`;
+    this.#pending +=
+      common === undefined ? `${n}\t${payload}\n` : `${n}\t[${payload},\t${common}]\n`;
     if (!this.#scheduled) {
       this.#scheduled = true;
       queueMicrotask(this.#flush);

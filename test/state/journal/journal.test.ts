@@ -87,9 +87,10 @@ class Tables implements JournalTables {
             ? 'INSERT INTO marks VALUES (?1, ?2) ON CONFLICT DO NOTHING RETURNING n'
             : `UPDATE marks SET n = ?2 WHERE writer = ?1 AND n = ${from} RETURNING n`;
         if (this.db.query(sql).all(writer, to).length === 0) return false;
-        for (const { value } of entries) {
+        for (const { value, common } of entries) {
           if (value === 'refused') throw new TypeError('no such value');
-          this.db.query('INSERT INTO texts VALUES (?, ?)').run(writer, String(value));
+          const text = common === undefined ? String(value) : JSON.stringify([value, common]);
+          this.db.query('INSERT INTO texts VALUES (?, ?)').run(writer, text);
         }
         return true;
       })
@@ -158,6 +159,30 @@ describe('entries', () => {
     const [name] = segments();
     const lines = readFileSync(join(folder, name!), 'utf8').split('\n');
     expect(lines.slice(1)).toEqual(['1\t"one"', '2\t"two"', '3\t"three"', '']);
+  });
+
+  test('come with what they have in common, and that is one object', async () => {
+    const { journal } = journalIn();
+    const common = { text: 'a,\tb]\n' };
+    for (const value of [['a,\tb'], { c: 1 }]) {
+      journal.append(JSON.stringify(value), JSON.stringify(common));
+    }
+    say(journal, 'alone');
+    journal.flush();
+    const tables = new Tables();
+    const given: unknown[] = [];
+    const fold = tables.fold.bind(tables);
+    tables.fold = (writer, from, to, entries) => {
+      given.push(...entries.map((entry) => entry.common));
+      return fold(writer, from, to, entries);
+    };
+    await keeperOf(tables).keeper.look();
+    expect(tables.texts).toEqual([
+      JSON.stringify([['a,\tb'], common]),
+      JSON.stringify([{ c: 1 }, common]),
+      'alone',
+    ]);
+    expect(given[0]).toBe(given[1]);
   });
 
   test('of a process that exits in the same turn are there', async () => {
@@ -355,6 +380,17 @@ describe('a full disk', () => {
     await keeperOf(tables).keeper.look();
     expect(tables.texts).toEqual(['one', 'two', 'three']);
   });
+
+  const LINE = '1\t[{"own":[1,2]},\t{"in":["common"]}]';
+  test.each(Array.from(LINE, (_, at) => LINE.slice(0, at)))(
+    'a line that broke off (%j) is no entry, and the one behind it is',
+    async (torn) => {
+      left('1-torn', `${torn}\n${LINE}\n2\t"two"\n`);
+      const tables = new Tables();
+      await keeperOf(tables).keeper.look();
+      expect(tables.texts).toEqual(['[{"own":[1,2]},{"in":["common"]}]', 'two']);
+    },
+  );
 });
 
 describe('tables', () => {
@@ -369,6 +405,12 @@ describe('tables', () => {
     expect(tables.texts).toEqual(all.filter((text) => text !== 'refused'));
     expect(refused).toEqual(['no such value']);
     expect(readFileSync(join(folder, 'refused'), 'utf8')).toContain('\t78\t"refused"');
+    journal.append('"refused"', '{"in":"common"}');
+    journal.flush();
+    await keeper.look();
+    expect(readFileSync(join(folder, 'refused'), 'utf8')).toEndWith(
+      '\t301\t"refused"\t{"in":"common"}\n',
+    );
   });
 
   test('whose answer to a commit is lost have the entries once', async () => {
