@@ -72,3 +72,27 @@ test.each<[what: string, model: string, conversation: object | undefined, tries:
   expect(texts).toContain('recall_memory:');
   if (conversation !== undefined) expect(texts).toContain(GROUP.others);
 });
+
+test.each<[what: string, model: string, conversation: object | undefined, tries: number]>([
+  ['a memory', 'small-3', undefined, 1],
+  ['a memory and a group', 'small-4', GROUP, 1],
+  ['a memory, before the model is known', 'none-3', undefined, 2],
+  ['a memory and a group, before the model is known', 'none-4', GROUP, 2],
+])('%s that the model may ask is no reason, either (%s)', async (_, model, conversation, tries) => {
+  for (const recall of ['auto', 'off']) {
+    sent.length = 0;
+    const answer = await fetch(`${gateway.url}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({
+        model: `${model}-${recall}`,
+        messages: [{ role: 'user', content: 'What of cats?' }],
+        hopgate: { memory: { space: 's', recall }, conversation },
+      }),
+    });
+    expect(answer.status).toBe(200);
+    const isOffered = recall === 'auto' || conversation !== undefined;
+    expect(sent.length).toBe(isOffered ? tries : 1);
+    expect(answer.headers.get('x-hopgate-notes')).toBe(isOffered ? 'tool_dropped' : null);
+  }
+});
