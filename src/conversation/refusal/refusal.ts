@@ -18,6 +18,7 @@ import { knownToolTypes, refusesTools } from './refused-tools.ts';
  * - `call-signature`: the signature of a call is missing; `invalid`: or one of any part is not the vendor's
  * - `kept`: ids of items that the vendor does not keep, or keeps with reasoning that is not sent with them (`incomplete`)
  * - `encrypted`: encrypted content that the vendor cannot read: of reasoning, of a summary, of either, or of search results
+ * - `references`: a result of a function that holds `$ref`, which Google takes for one of its own
  * - `action`: what an item of the vendor's own search did, in words that it does not know
  * - `pairing`: calls without results, or results without calls
  * - `tools-missing`: the history has calls, and the request declares no tools
@@ -37,7 +38,7 @@ export type HistoryRefusal =
       readonly facts?: Partial<Profile>;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
-  | { readonly kind: 'thinking-head' | 'pairing' | 'tools-missing' | 'action' }
+  | { readonly kind: 'thinking-head' | 'pairing' | 'tools-missing' | 'action' | 'references' }
   | { readonly kind: 'call-signature'; readonly invalid: boolean }
   | { readonly kind: 'kept'; readonly incomplete: boolean }
   | { readonly kind: 'encrypted'; readonly of: EncryptedContent }
@@ -180,6 +181,9 @@ const TOO_LONG =
 /** Clients write what they do not know as `other`: https://github.com/openai/codex/issues/7073 */
 const ACTION = /^input\[\d{1,6}\]\.action(?:\.|$)/;
 
+/** https://github.com/NousResearch/hermes-agent/issues/100441, https://github.com/twentyhq/twenty/pull/19412 */
+const REFERENCES = /referenced name .{1,300} in function_response\.response does not match/;
+
 /** Anthropic, Bedrock, and LiteLLM before either. */
 const TOOLS_MISSING =
   /must define tools|toolconfig field must be defined|tool calling without tools= param/;
@@ -237,6 +241,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
     };
   }
   if (ACTION.test(error.param ?? '')) return { kind: 'action' };
+  if (REFERENCES.test(words)) return { kind: 'references' };
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
   const [, member, most] = TOO_LONG.exec(words) ?? [];

@@ -239,6 +239,11 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /(?:unknown name|invalid value)\b.{0,80}\btools\[\d{1,4}\]\.function_?declarations\[\d{1,4}\]\.parameters/,
     { setting: 'tool schemas', facts: { looseSchemas: false } },
   ],
+  // Google: $ref 'X' was set alongside unsupported fields. If a schema node has $ref set, then only description and default …
+  [
+    /\bref\b.{0,200}was set alongside unsupported fields|reference to undefined schema at/,
+    { setting: 'references in tool schemas', facts: { jsonSchemaTools: false } },
+  ],
   [
     /unknown name parametersjsonschema\b/,
     { setting: 'parametersJsonSchema', facts: { jsonSchemaTools: false } },

@@ -5,7 +5,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
-import { withoutEncrypted, withoutKept, withoutOddSearches } from './kept.ts';
+import { withoutEncrypted, withoutKept, withoutOddSearches, withResultsAsText } from './kept.ts';
 import { withShorterTexts } from './long-texts.ts';
 import { RefusedMedia, withoutKnownMedia, withoutMedia } from './media.ts';
 import { withoutPairs } from './pairs.ts';
@@ -77,6 +77,8 @@ function withoutRefused(
       return withoutEncrypted(conversation, refusal.of, stripped);
     case 'action':
       return withoutOddSearches(conversation, stripped);
+    case 'references':
+      return withResultsAsText(conversation, stripped);
     case 'pairing':
       return withoutPairs(conversation, error.message, stripped);
     case 'tools-missing':

@@ -8,7 +8,7 @@ import {
   withParts,
 } from '../../conversation/edit.ts';
 import type { EncryptedContent } from '../../conversation/refusal/refusal.ts';
-import type { Block, Conversation, Turn } from '../../conversation/types.ts';
+import type { Block, Conversation, ToolResultBlock, Turn } from '../../conversation/types.ts';
 import { isObject } from '../../lib/json/json.ts';
 import { type NoteStripped, withoutThinking } from './thinking.ts';
 
@@ -59,6 +59,18 @@ const withSearchesAsText = (conversation: Conversation, stripped: NoteStripped):
     if (block.type !== 'tool-result' || block.by !== 'provider') return block;
     const text = resultWords(block);
     return text === '' ? undefined : { type: 'text', text };
+  });
+
+/** Results of functions as the text that they have for other vendors, where an object holds references. */
+export const withResultsAsText = (
+  conversation: Conversation,
+  stripped: NoteStripped,
+): Conversation =>
+  withoutBlocks(conversation, 'references in results, now text', stripped, (block) => {
+    const value = block.type === 'tool-result' ? block.wire?.value : undefined;
+    return value !== undefined && JSON.stringify(value).includes('"$ref"')
+      ? editNode(block, { content: (block as ToolResultBlock).content })
+      : block;
   });
 
 /** openai-node, responses.ts: ResponseFunctionWebSearch */

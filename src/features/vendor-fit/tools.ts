@@ -9,7 +9,7 @@ import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
 import { declaredBefore } from '../../conversation/tools/tool-names.ts';
 import { withToolTypes } from '../../conversation/tools/tool-types.ts';
 import type { Tool, ToolChoice } from '../../conversation/types.ts';
-import { isObject } from '../../lib/json/json.ts';
+import { isObject, type Json } from '../../lib/json/json.ts';
 import { canBeOff } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
 
@@ -65,12 +65,17 @@ function withOtherSchemas(tools: readonly Tool[], profile: Profile, notes: Notes
     if (tool.type !== 'function' || tool.wire === undefined || !isObject(tool.wire.value))
       return tool;
     const { value } = tool.wire;
-    const member = wrong.find((name) => value[name] !== undefined);
+    const member =
+      wrong.find((name) => value[name] !== undefined) ??
+      (profile.jsonSchemaTools === false && refers(value.parameters) ? 'parameters' : undefined);
     if (member === undefined) return tool;
     notes.add('parameter_mapped', `/tools/${tool.name}`, member);
     return editNode(tool, { schema: tool.schema });
   });
 }
+
+const refers = (schema: Json | undefined): boolean =>
+  schema !== undefined && JSON.stringify(schema).includes('"$ref"');
 
 function declaredOnce(tools: readonly Tool[], notes: Notes): readonly Tool[] {
   const seen = new Set<string>();

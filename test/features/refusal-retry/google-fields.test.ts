@@ -168,3 +168,90 @@ test.each(['tools', 'systemInstruction', 'system_instruction', 'contents'])(
     expect(gateway.sent).toHaveLength(1);
   },
 );
+
+/** The words of Google where a reference is not as it wants it; its source is in the rows. */
+const REFERENCE_FAULTS = [
+  // anomalyco/opencode#12295
+  "$ref 'QuestionOption' was set alongside unsupported fields. If a schema node has $ref set, then only description and default can be set alongside it",
+  // su-kaka/gcli2api#374
+  'Schema.ref was set alongside unsupported fields.',
+  // google-gemini/gemini-cli#13326
+  'reference to undefined schema at properties.target_object.anyOf.1',
+];
+const REFERRING = {
+  type: 'object',
+  properties: { at: { $ref: '#/$defs/Place', title: 'At' } },
+  required: ['at'],
+  $defs: { Place: { type: 'object', properties: { city: { type: 'string' } } } },
+};
+const WRITTEN_OUT = {
+  type: 'OBJECT',
+  properties: {
+    at: { type: 'OBJECT', properties: { city: { type: 'STRING' } }, title: 'At' },
+  },
+  required: ['at'],
+};
+
+describe.each(REFERENCE_FAULTS)('references in tool schemas: %s', (message) => {
+  const refused = { status: 400, json: { error: { code: 400, message } } };
+
+  test.each(['parametersJsonSchema', 'parameters_json_schema', 'parameters'])(
+    'a tool of a Gemini client with %s has them written out',
+    async (member) => {
+      const gateway = scriptedGateway('google-gemini', [refused, fine], FEATURES);
+      const tools = [{ functionDeclarations: [{ name: 'go', [member]: REFERRING }] }];
+      expect((await gateway.ask('google-gemini', asked({ tools }))).status).toBe(200);
+      expect(gateway.sent[1]).toMatchObject({
+        tools: [{ functionDeclarations: [{ name: 'go', parameters: WRITTEN_OUT }] }],
+      });
+    },
+  );
+
+  test('so does that of a Chat client, and of the next request at once', async () => {
+    const gateway = scriptedGateway('google-gemini', [refused, fine, fine], FEATURES);
+    const body = {
+      model: 'm',
+      messages: [{ role: 'user', content: 'a' }],
+      tools: [{ type: 'function', function: { name: 'go', parameters: REFERRING } }],
+    };
+    for (const _ of [1, 2]) expect((await gateway.ask('openai-chat', body)).status).toBe(200);
+    for (const sent of gateway.sent.slice(1)) {
+      expect(sent).toMatchObject({
+        tools: [{ functionDeclarations: [{ name: 'go', parameters: WRITTEN_OUT }] }],
+      });
+    }
+    expect(gateway.sent).toHaveLength(3);
+  });
+});
+
+// NousResearch/hermes-agent#100441: a tool that describes tools gives a schema; twentyhq/twenty#19412
+test('a result that holds a reference is text once Google takes it for one of its own', async () => {
+  const message =
+    'The referenced name `#/$defs/OptionalBundleInput` in function_response.response does not match to a display_name in the function_response.parts.';
+  const refused = { status: 400, json: { error: { code: 400, message } } };
+  const gateway = scriptedGateway('google-gemini', [refused, fine], FEATURES);
+  const call = { functionCall: { id: 'x', name: 'describe', args: { name: 'a' } } };
+  const plain = { functionCall: { id: 'y', name: 'describe', args: { name: 'b' } } };
+  const result = (id: string, response: JsonObject) => ({
+    functionResponse: { id, name: 'describe', response },
+  });
+  const schema = { parameters: { $ref: '#/$defs/OptionalBundleInput' }, more: 1 };
+  const contents = [
+    ...HI,
+    { role: 'model', parts: [call, plain] },
+    { role: 'user', parts: [result('x', schema), result('y', { parameters: {}, more: 2 })] },
+  ];
+  expect((await gateway.ask('google-gemini', asked({ contents }))).status).toBe(200);
+  expect((gateway.sent[1] as JsonObject).contents).toEqual([
+    ...contents.slice(0, 2),
+    {
+      role: 'user',
+      parts: [
+        result('x', { output: JSON.stringify(schema) }),
+        result('y', { parameters: {}, more: 2 }),
+      ],
+    },
+  ]);
+  const notes = gateway.summaries[0]!.notes.map(({ name }) => name);
+  expect(notes).toContain('stripped_after_refusal');
+});

@@ -4,6 +4,7 @@ import { noteLostToolFields } from '../../../conversation/lost-fields.ts';
 import type { Notes } from '../../../conversation/notes.ts';
 import type { Profile } from '../../../conversation/profile-facts.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
+import { strictAtOpenai } from '../../../conversation/tools/strict-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
   declaredBefore,
@@ -79,7 +80,12 @@ export function encodeTools(
     out.push(
       tool.type === 'custom'
         ? encodeCustom(tool, name, notes, where)
-        : encodeFunction(tool, name, toolSchema(tool.schema, profile, notes, where)),
+        : encodeFunction(
+            tool,
+            name,
+            toolSchema(tool.schema, profile, notes, where),
+            strictAtOpenai(tool, notes, where),
+          ),
     );
   }
   return { tools: out, ...(searchOptions === undefined ? {} : { searchOptions }) };
@@ -91,6 +97,7 @@ function encodeFunction(
   tool: FunctionTool,
   name: string,
   schema: JsonObject | undefined,
+  strict: boolean | undefined,
 ): JsonObject {
   const from = ownResidue(tool);
   const nested = object(from.function) ?? {};
@@ -102,7 +109,7 @@ function encodeFunction(
       name,
       description: tool.description,
       parameters: schema === undefined && isOwn(tool) ? undefined : rootSchema(schema),
-      strict: isOwn(tool) ? tool.strict : tool.strict || undefined,
+      strict: isOwn(tool) ? strict : strict || undefined,
     }),
   };
 }

@@ -5,6 +5,7 @@ import type { Notes } from '../../../conversation/notes.ts';
 import { flatToolFormat } from '../../../conversation/openai-fields.ts';
 import type { Profile } from '../../../conversation/profile-facts.ts';
 import { rootSchema, toolSchema } from '../../../conversation/tools/root-schema.ts';
+import { strictAtOpenai } from '../../../conversation/tools/strict-schema.ts';
 import {
   DEFERRED_PLACEHOLDER,
   declaredBefore,
@@ -108,7 +109,10 @@ function encodeTool(
     description: tool.description,
     parameters: rootSchema(toolSchema(tool.schema, profile, notes, `tools.${tool.name}`)),
     // If it is left out, the API treats the schema as strict and refuses most schemas.
-    strict: profile.strictTools === false ? undefined : (tool.strict ?? false),
+    strict:
+      profile.strictTools === false
+        ? undefined
+        : (strictAtOpenai(tool, notes, `tools.${tool.name}`) ?? false),
     defer_loading: residue?.defer_loading === true ? tool.deferred === true : undefined,
   });
 }
