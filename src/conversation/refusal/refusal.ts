@@ -18,6 +18,7 @@ import { knownToolTypes, refusesTools } from './refused-tools.ts';
  * - `call-signature`: the signature of a call is missing; `invalid`: or one of any part is not the vendor's
  * - `kept`: ids of items that the vendor does not keep, or keeps with reasoning that is not sent with them (`incomplete`)
  * - `encrypted`: encrypted content that the vendor cannot read: of reasoning, of a summary, of either, or of search results
+ * - `strict`: schemas of strict tools that are not strict enough, or too large together
  * - `references`: a result of a function that holds `$ref`, which Google takes for one of its own
  * - `action`: what an item of the vendor's own search did, in words that it does not know
  * - `pairing`: calls without results, or results without calls
@@ -38,7 +39,15 @@ export type HistoryRefusal =
       readonly facts?: Partial<Profile>;
     }
   | { readonly kind: 'thinking-missing'; readonly message?: number }
-  | { readonly kind: 'thinking-head' | 'pairing' | 'tools-missing' | 'action' | 'references' }
+  | {
+      readonly kind:
+        | 'thinking-head'
+        | 'pairing'
+        | 'tools-missing'
+        | 'action'
+        | 'references'
+        | 'strict';
+    }
   | { readonly kind: 'call-signature'; readonly invalid: boolean }
   | { readonly kind: 'kept'; readonly incomplete: boolean }
   | { readonly kind: 'encrypted'; readonly of: EncryptedContent }
@@ -80,7 +89,7 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
   ],
   // Servers in Rust, pydantic and zod; templates in Rust and Python.
   [
-    /messages\[\d{1,6}\](?:\.content)?: invalid type: sequence, expected a string|content\b.{0,60}(?:str type expected|input should be a valid string|expected a string, but got an array|expected string, received array)|unsupported types string and sequence|can only concatenate str \(not list\) to str/,
+    /messages\[\d{1,6}\](?:\.content)?: invalid type: sequence, expected a string|content\b.{0,60}(?:str type expected|input should be a valid string|expected a string, but got an array|expected string, received array)|expects a single text element per message|unsupported types string and sequence|can only concatenate str \(not list\) to str/,
     { contentParts: false },
   ],
   // OpenAI; servers in zod, pydantic and Go. Relays in Go (google-gemini/deprecated-generative-ai-python#751).
@@ -181,6 +190,10 @@ const TOO_LONG =
 /** Clients write what they do not know as `other`: https://github.com/openai/codex/issues/7073 */
 const ACTION = /^input\[\d{1,6}\]\.action(?:\.|$)/;
 
+/** Each sentence is a row of test/features/refusal-retry/strict-tools.test.ts, with its source. */
+const STRICT =
+  /invalid schema for function .{1,200}: in context=.{0,300}(?:is required to be supplied|is not permitted|is not a valid format)|tools\.\d{1,4}\.custom: for .{1,20} type, (?:propert(?:y|ies) .{1,200} (?:is|are) not supported|additionalproperties must be explicitly set to false)|compiled grammar is too large|schema is too complex for compilation/;
+
 /** https://github.com/NousResearch/hermes-agent/issues/100441, https://github.com/twentyhq/twenty/pull/19412 */
 const REFERENCES = /referenced name .{1,300} in function_response\.response does not match/;
 
@@ -241,6 +254,7 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
     };
   }
   if (ACTION.test(error.param ?? '')) return { kind: 'action' };
+  if (STRICT.test(words)) return { kind: 'strict' };
   if (REFERENCES.test(words)) return { kind: 'references' };
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };

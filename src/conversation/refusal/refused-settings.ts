@@ -195,9 +195,9 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /unknown variant developer|developer is not one of|role\b.{0,30}\bdoes not support developer/,
     { setting: 'developer role', facts: { developerRole: false } },
   ],
-  // Moonshot, DeepSeek, Mistral.
+  // Moonshot, DeepSeek, Mistral, xAI.
   [
-    /role assistant must not be empty|assistant message must have either content or tool_calls|content or tool_calls (?:must be set|should be non-empty)/,
+    /each message must have at least one content element|role assistant must not be empty|assistant message must have either content or tool_calls|content or tool_calls (?:must be set|should be non-empty)/,
     { setting: 'empty replies', facts: { emptyReplies: false } },
   ],
   // Anthropic, DeepSeek; Google: Duplicate function declaration found: read

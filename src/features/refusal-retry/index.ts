@@ -1,9 +1,9 @@
 /** Retries a refused history without what the vendor named in its error. */
 
-import { withParts } from '../../conversation/edit.ts';
+import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
-import type { Conversation, FunctionTool } from '../../conversation/types.ts';
+import type { Conversation, FunctionTool, ProtocolName } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
 import { withoutEncrypted, withoutKept, withoutOddSearches, withResultsAsText } from './kept.ts';
 import { withShorterTexts } from './long-texts.ts';
@@ -77,6 +77,8 @@ function withoutRefused(
       return withoutEncrypted(conversation, refusal.of, stripped);
     case 'action':
       return withoutOddSearches(conversation, stripped);
+    case 'strict':
+      return withoutStrict(conversation, target.protocol, stripped);
     case 'references':
       return withResultsAsText(conversation, stripped);
     case 'pairing':
@@ -94,6 +96,22 @@ function withoutRefused(
     default:
       return conversation;
   }
+}
+
+/** A Responses tool that does not say what it is is strict. */
+function withoutStrict(
+  conversation: Conversation,
+  protocol: ProtocolName,
+  stripped: NoteStripped,
+): Conversation {
+  const tools = mapUnchanged(conversation.tools, (tool) =>
+    tool.type === 'function' &&
+    (protocol === 'openai-responses' ? tool.strict !== false : tool.strict === true)
+      ? editNode(tool, { strict: false })
+      : tool,
+  );
+  if (tools !== conversation.tools) stripped('/tools', 'strict');
+  return withParts(conversation, { tools });
 }
 
 /**

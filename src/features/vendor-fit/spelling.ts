@@ -76,7 +76,8 @@ function hasOtherSpelling(body: JsonObject, profile: Profile): boolean {
 
 function hasOtherMessageFields(messages: readonly JsonObject[], profile: Profile): boolean {
   const { contentParts, foreignParts, developerRole, reasoningField } = profile;
-  const looksAtParts = contentParts === false || foreignParts === false;
+  const looksAtParts =
+    contentParts === false || foreignParts === false || profile.emptyReplies === false;
   if (looksAtParts && messages.some(({ content }) => Array.isArray(content))) return true;
   if (developerRole === false && messages.some(({ role }) => role === 'developer')) return true;
   if (reasoningField === undefined) return false;

@@ -62,6 +62,11 @@ test.each([
     'https://github.com/brontoguana/krasis/issues/10',
   ],
   ['can only concatenate str (not "list") to str', 500, 'chat templates under Python'],
+  [
+    'The model expects a single `text` element per message.',
+    400,
+    'xAI, https://github.com/nocmt/LLMSearchPlus/issues/2',
+  ],
 ])('%s', async (message, status) => {
   const { ask, sent, summaries } = gateway([refused(message, status), FINE_CHAT]);
   expect((await ask('openai-chat', { model: 'm', messages })).status).toBe(200);

@@ -112,9 +112,11 @@ function withoutStrict(tool: Json): Json {
 function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes): readonly Json[] {
   const { contentParts, foreignParts, developerRole, images, reasoningField, messageFields } =
     profile;
+  const { emptyReplies } = profile;
   const isTaken =
     contentParts !== false &&
     foreignParts !== false &&
+    emptyReplies !== false &&
     developerRole !== false &&
     images !== false &&
     reasoningField === undefined &&
@@ -126,6 +128,10 @@ function fitMessages(messages: readonly Json[], profile: Profile, notes: Notes):
     if (developerRole === false && message.role === 'developer') {
       message = { ...message, role: 'system' };
       notes.add('parameter_mapped', 'role', 'developer as system');
+    }
+    if (emptyReplies === false && isEmptyList(message.content)) {
+      message = { ...message, content: '' };
+      notes.addOnce('message_shape_repaired', '/messages', 'content without a part');
     }
     if (foreignParts === false) message = withOwnParts(message, notes);
     if (images === false && list(message.content) !== undefined) {
@@ -145,6 +151,9 @@ function withFields(message: JsonObject, taken: readonly string[], notes: Notes)
   for (const key of others) notes.add('parameter_dropped', `messages/${key}`);
   return others.length === 0 ? message : without(message, others);
 }
+
+const isEmptyList = (content: Json | undefined): boolean =>
+  Array.isArray(content) && content.length === 0;
 
 /** Parts in the form of other APIs as Chat has them. */
 function withOwnParts(message: JsonObject, notes: Notes): JsonObject {
