@@ -133,6 +133,17 @@ function settingsOf(turn: Turn): readonly string[] {
 /** The text of a tool that failed and said nothing: vendors refuse an empty error, or take it for success. */
 export const FAILED_SILENTLY = 'The tool failed without a message.';
 
+/** The text of a message that must not be empty but has no content. */
+export const NO_CONTENT = '(no content)';
+
+/** Text that upstreams treat as empty: blank for Python's `str.strip` or JavaScript's `trim`. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
+const BLANK = /^[\s\x1c-\x1f\x85]*$/;
+
+export const isBlank = (text: string): boolean => BLANK.test(text);
+
+export const saysNothing = (block: Block): boolean => block.type === 'text' && isBlank(block.text);
+
 /** The texts of a result of another vendor's tool, whose call the next vendor never saw; '' for none. */
 export const resultWords = ({ content }: ToolResultBlock): string =>
   content

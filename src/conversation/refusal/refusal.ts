@@ -1,5 +1,6 @@
 /** Classifies a vendor's refusal of a request: thinking, signatures, kept items, call pairs, tools, turn order, settings or unknown fields. */
 
+import { saysNothing } from '../edit.ts';
 import type { GatewayError } from '../errors.ts';
 import type { Profile } from '../profile-facts.ts';
 import type { Target } from '../target.ts';
@@ -18,6 +19,7 @@ import { knownToolTypes, refusesTools } from './refused-tools.ts';
  * - `call-signature`: the signature of a call is missing; `invalid`: or one of any part is not the vendor's
  * - `kept`: ids of items that the vendor does not keep, or keeps with reasoning that is not sent with them (`incomplete`)
  * - `encrypted`: encrypted content that the vendor cannot read: of reasoning, of a summary, of either, or of search results
+ * - `empty`: texts, messages or results that say nothing
  * - `strict`: schemas of strict tools that are not strict enough, or too large together
  * - `references`: a result of a function that holds `$ref`, which Google takes for one of its own
  * - `action`: what an item of the vendor's own search did, in words that it does not know
@@ -46,7 +48,8 @@ export type HistoryRefusal =
         | 'tools-missing'
         | 'action'
         | 'references'
-        | 'strict';
+        | 'strict'
+        | 'empty';
     }
   | { readonly kind: 'call-signature'; readonly invalid: boolean }
   | { readonly kind: 'kept'; readonly incomplete: boolean }
@@ -190,6 +193,10 @@ const TOO_LONG =
 /** Clients write what they do not know as `other`: https://github.com/openai/codex/issues/7073 */
 const ACTION = /^input\[\d{1,6}\]\.action(?:\.|$)/;
 
+/** Each sentence is a row of test/features/refusal-retry/empty.test.ts, with its source. */
+const EMPTY =
+  /text content blocks must (?:be non-empty|contain non-whitespace)|messages must have non-empty content|text field in the contentblock object at .{1,60} is blank|content field in the message object at .{1,60} is empty|\btext cannot be empty|role (?:user|tool|system) must not be empty|cannot be set for empty text/;
+
 /** Each sentence is a row of test/features/refusal-retry/strict-tools.test.ts, with its source. */
 const STRICT =
   /invalid schema for function .{1,200}: in context=.{0,300}(?:is required to be supplied|is not permitted|is not a valid format)|tools\.\d{1,4}\.custom: for .{1,20} type, (?:propert(?:y|ies) .{1,200} (?:is|are) not supported|additionalproperties must be explicitly set to false)|compiled grammar is too large|schema is too complex for compilation/;
@@ -254,7 +261,8 @@ export function historyRefusal(error: GatewayError): HistoryRefusal | undefined 
     };
   }
   if (ACTION.test(error.param ?? '')) return { kind: 'action' };
-  if (STRICT.test(words)) return { kind: 'strict' };
+  if (EMPTY.test(words)) return { kind: 'empty' };
+  if (STRICT.test(words) && !words.includes('output_config')) return { kind: 'strict' };
   if (REFERENCES.test(words)) return { kind: 'references' };
   if (TOOLS_MISSING.test(words)) return { kind: 'tools-missing' };
   if (PAIRING.some((pattern) => pattern.test(words))) return { kind: 'pairing' };
@@ -368,10 +376,32 @@ export function mayLeaveOut(error: GatewayError, conversation: () => Conversatio
     const { tools } = conversation();
     return tools.length === 0 || tools.some(isClientsOwn);
   }
+  if (refusal?.kind === 'empty') return holdsEmpty(conversation());
+  if (refusal?.kind === 'strict') return conversation().tools.some(mayBeStrict);
   if (refusal?.kind !== 'media' && refusal?.kind !== 'too-long') return true;
   const asked = conversation();
   return isSession(asked) && (refusal.kind === 'too-long' || hasRefusedMedia(asked, refusal));
 }
+
+/** Is there a text, a message or a result of a tool that says nothing? */
+const holdsEmpty = ({ system, turns }: Conversation): boolean =>
+  system.some(saysNothing) ||
+  turns.some(
+    ({ blocks }) =>
+      blocks.every(({ type }) => type === 'reasoning') ||
+      blocks.some(
+        (block) =>
+          saysNothing(block) ||
+          (block.type === 'tool-result' &&
+            (block.content.length === 0 || block.content.some(saysNothing))),
+      ),
+  );
+
+/** A tool of Responses may be strict without saying so. */
+const mayBeStrict = (tool: Tool): boolean =>
+  tool.type === 'function' &&
+  (tool.strict === true ||
+    (tool.strict === undefined && tool.wire?.protocol === 'openai-responses'));
 
 /** Does the client run the tool, so that it is left to a vendor that does not run others? */
 const isClientsOwn = (tool: Tool): boolean =>

@@ -239,6 +239,30 @@ const SENTENCES: readonly (readonly [RegExp, Omit<SettingRefusal, 'kind'>])[] = 
     /(?:unknown name|invalid value)\b.{0,80}\btools\[\d{1,4}\]\.function_?declarations\[\d{1,4}\]\.parameters/,
     { setting: 'tool schemas', facts: { looseSchemas: false } },
   ],
+  // MiniMax, of a tool without parameters.
+  [/function parameters is empty/, { setting: 'tool schemas', facts: { looseSchemas: false } }],
+  [
+    /invalid thinking\.type: enabled \(allowed: adaptive/,
+    { setting: 'thinking', facts: { budgetThinking: false, adaptiveThinking: true } },
+  ],
+  // OpenAI, vLLM.
+  [
+    /\btools: empty array|\[\] is too short - tools/,
+    {
+      setting: 'no tools',
+      paths: [['tools'], ['tool_choice'], ['parallel_tool_calls']],
+      once: true,
+    },
+  ],
+  [
+    /parallel_tool_calls is only allowed when tools are specified/,
+    { setting: 'parallel_tool_calls', paths: [['parallel_tool_calls']], once: true },
+  ],
+  // OpenAI, xAI: what only marks a request is longer than it may be.
+  [
+    /invalid prompt_cache_key: string too long/,
+    { setting: 'prompt_cache_key', paths: [['prompt_cache_key']], once: true },
+  ],
   // Google: $ref 'X' was set alongside unsupported fields. If a schema node has $ref set, then only description and default …
   [
     /\bref\b.{0,200}was set alongside unsupported fields|reference to undefined schema at/,

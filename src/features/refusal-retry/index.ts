@@ -5,6 +5,7 @@ import type { GatewayError } from '../../conversation/errors.ts';
 import { historyRefusal, isSession } from '../../conversation/refusal/refusal.ts';
 import type { Conversation, FunctionTool, ProtocolName } from '../../conversation/types.ts';
 import type { Feature, FeatureContext } from '../feature.ts';
+import { withoutEmpty } from './empty.ts';
 import { withoutEncrypted, withoutKept, withoutOddSearches, withResultsAsText } from './kept.ts';
 import { withShorterTexts } from './long-texts.ts';
 import { RefusedMedia, withoutKnownMedia, withoutMedia } from './media.ts';
@@ -77,6 +78,8 @@ function withoutRefused(
       return withoutEncrypted(conversation, refusal.of, stripped);
     case 'action':
       return withoutOddSearches(conversation, stripped);
+    case 'empty':
+      return withoutEmpty(conversation, stripped);
     case 'strict':
       return withoutStrict(conversation, target.protocol, stripped);
     case 'references':

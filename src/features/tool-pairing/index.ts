@@ -1,7 +1,7 @@
 /** Tool pairing: repairs histories that the target would refuse, and leaves valid ones untouched. */
 
 import { withFewerCacheMarks } from '../../conversation/cache-marks.ts';
-import { mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { isBlank, mapUnchanged, NO_CONTENT, withParts } from '../../conversation/edit.ts';
 import type { Notes } from '../../conversation/notes.ts';
 import { targetAfterRefusals } from '../../conversation/refusal/refusal.ts';
 import type { Target } from '../../conversation/target.ts';
@@ -13,7 +13,6 @@ import { fitThinking, placeThinking } from './messages/thinking.ts';
 import { dropLoneReasoning } from './openai/responses-items.ts';
 import { paired } from './paired.ts';
 import { mayNeedRepair } from './prefilter.ts';
-import { isBlank, NO_CONTENT } from './replacements.ts';
 import { noCounts, type Repair, rulesFor } from './rules.ts';
 
 export { repairBody } from './body-repair/index.ts';

@@ -1,19 +1,11 @@
 /** Replacement texts for missing results, results without a call, and empty messages. */
 
+import { isBlank, NO_CONTENT } from '../../conversation/edit.ts';
 import type { Block, ToolCallBlock, ToolResultBlock } from '../../conversation/types.ts';
-
-/** Text that upstreams treat as empty: blank for Python's `str.strip` or JavaScript's `trim`. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: Python counts the separators 1c-1f as white space.
-const BLANK = /^[\s\x1c-\x1f\x85]*$/;
-
-export const isBlank = (text: string): boolean => BLANK.test(text);
 
 /** A tool's name as every API accepts it: `^[a-zA-Z0-9_-]{1,64}$`. */
 export const legalName = (name: string): string =>
   name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || 'unknown';
-
-/** The text of a message that must not be empty but has no content. */
-export const NO_CONTENT = '(no content)';
 
 /**
  * A result for a call that has none. An error result must have text ("content cannot be empty if

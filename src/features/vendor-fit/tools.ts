@@ -5,11 +5,11 @@ import { willReason } from '../../conversation/models/will-reason.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';
 import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
-import { plainRoot, toolSchema } from '../../conversation/tools/root-schema.ts';
+import { plainRoot, rootSchema, toolSchema } from '../../conversation/tools/root-schema.ts';
 import { declaredBefore } from '../../conversation/tools/tool-names.ts';
 import { withToolTypes } from '../../conversation/tools/tool-types.ts';
 import type { Tool, ToolChoice } from '../../conversation/types.ts';
-import { isObject, type Json } from '../../lib/json/json.ts';
+import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { canBeOff } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
 
@@ -27,7 +27,8 @@ export const fitTools: FitRule = (conversation, { profile, protocol, sameProtoco
     const fitted = looseSchemas === false ? toolSchema : plainRoot;
     tools = mapUnchanged(tools, (tool) => {
       if (tool.type !== 'function') return tool;
-      const schema = fitted(tool.schema, profile, notes, `/tools/${tool.name}`);
+      const given = looseSchemas === false ? rootIfNone(tool.schema) : tool.schema;
+      const schema = fitted(given, profile, notes, `/tools/${tool.name}`);
       return schema === tool.schema ? tool : editNode(tool, { schema });
     });
   }
@@ -73,6 +74,9 @@ function withOtherSchemas(tools: readonly Tool[], profile: Profile, notes: Notes
     return editNode(tool, { schema: tool.schema });
   });
 }
+
+/** "function parameters is empty" (QwenLM/qwen-code#11834) */
+const rootIfNone = (schema: JsonObject | undefined): JsonObject => schema ?? rootSchema(schema);
 
 const refers = (schema: Json | undefined): boolean =>
   schema !== undefined && JSON.stringify(schema).includes('"$ref"');

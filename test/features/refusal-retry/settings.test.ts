@@ -121,6 +121,32 @@ const ROWS: readonly Row[] = [
     { facts: { looseSchemas: false } },
   ],
   [
+    'MiniMax, https://github.com/QwenLM/qwen-code/issues/11834',
+    'invalid params, function parameters is empty (2013)',
+    { facts: { looseSchemas: false } },
+  ],
+  [
+    'MiniMax, https://github.com/CherryHQ/cherry-studio/issues/16431',
+    'invalid params, invalid thinking.type: "enabled" (allowed: adaptive, disabled) (2013)',
+    { facts: { budgetThinking: false, adaptiveThinking: true } },
+  ],
+  [
+    'OpenAI; vLLM as OpenAI, https://github.com/vllm-project/vllm/pull/39780',
+    "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+    { paths: 'tools', once: true },
+  ],
+  ['OpenAI before that', "[] is too short - 'tools'", { paths: 'tools', once: true }],
+  [
+    'OpenAI, https://github.com/openai/swarm/issues/30, https://github.com/pydantic/pydantic-ai/pull/4935',
+    "Invalid value for 'parallel_tool_calls': 'parallel_tool_calls' is only allowed when 'tools' are specified.",
+    { paths: 'parallel_tool_calls', once: true },
+  ],
+  [
+    'OpenAI, https://github.com/vybestack/llxprt-code/issues/2853, https://github.com/NousResearch/hermes-agent/issues/62063',
+    "Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length 69 instead.",
+    { paths: 'prompt_cache_key', once: true },
+  ],
+  [
     'Google, of the schema of an answer',
     'The specified schema produces a constraint that has too many states for serving.',
     { facts: { jsonSchema: false }, once: true },
@@ -1085,4 +1111,52 @@ describe('facts that are known beforehand', () => {
     expect(gateway.sent[0]).not.toHaveProperty('reasoning_effort');
     expect(gateway.summaries[0]!.notes.map(({ name }) => name)).toContain('parameter_dropped');
   });
+});
+
+test.each<[string, JsonObject, JsonObject]>([
+  [
+    "Invalid 'tools': empty array. Expected an array with minimum length 1, but got an empty array instead.",
+    { tools: [], tool_choice: 'auto', parallel_tool_calls: true },
+    {},
+  ],
+  [
+    "'parallel_tool_calls' is only allowed when 'tools' are specified.",
+    { parallel_tool_calls: false },
+    {},
+  ],
+  [
+    'invalid params, function parameters is empty (2013)',
+    {
+      tools: [
+        { type: 'function', function: { name: 'cron_list', description: 'd' } },
+        { type: 'function', function: { name: 'f', parameters: { type: 'object' } } },
+      ],
+    },
+    {
+      tools: [
+        {
+          type: 'function',
+          function: {
+            name: 'cron_list',
+            description: 'd',
+            parameters: { type: 'object', properties: {} },
+          },
+        },
+        { type: 'function', function: { name: 'f', parameters: { type: 'object' } } },
+      ],
+    },
+  ],
+  [
+    "Invalid 'prompt_cache_key': string too long. Expected a string with maximum length 64, but got a string with length 69 instead.",
+    { prompt_cache_key: 'k'.repeat(69), seed: 7 },
+    { seed: 7 },
+  ],
+])('%s: what goes out behind it', async (message, more, left) => {
+  const gateway = scriptedGateway('openai-chat', [refuse(message), fine], FEATURES);
+  const body = { model: 'm', messages: [{ role: 'user', content: 'x' }] };
+  expect((await gateway.ask('openai-chat', { ...body, ...more })).status).toBe(200);
+  expect(gateway.sent).toEqual([
+    { ...body, ...more },
+    { ...body, ...left },
+  ]);
 });

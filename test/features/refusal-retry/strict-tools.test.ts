@@ -84,6 +84,13 @@ test.each(REFUSALS)('%s', async (message, protocols) => {
   }
 });
 
+test('a request without a strict tool is not sent again', async () => {
+  const [message] = REFUSALS[0]!;
+  const gateway = scriptedGateway('openai-chat', [refused(message)], [refusalRetry(), vendorFit()]);
+  const answer = await gateway.ask('openai-chat', asked('openai-chat', TOOLS.slice(1)));
+  expect([answer.status, gateway.sent.length]).toEqual([400, 1]);
+});
+
 test('a schema that is wrong for any tool is another matter', async () => {
   const message =
     "Invalid schema for function 'f': In context=('properties', 'x'), array schema missing items.";

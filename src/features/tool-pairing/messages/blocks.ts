@@ -1,12 +1,19 @@
 /** Repairs blocks that the Messages API refuses at any position: blank text, unknown types, inputs that are no objects. */
 
 import { withoutCacheMark } from '../../../conversation/cache-marks.ts';
-import { editNode, FAILED_SILENTLY, mapBlocks, mapUnchanged } from '../../../conversation/edit.ts';
+import {
+  editNode,
+  FAILED_SILENTLY,
+  isBlank,
+  mapBlocks,
+  mapUnchanged,
+  NO_CONTENT,
+} from '../../../conversation/edit.ts';
 import type { Block, OpaqueBlock, ToolResultBlock, Turn } from '../../../conversation/types.ts';
 import { isObject } from '../../../lib/json/json.ts';
 import { wordSet } from '../../../lib/text/words.ts';
 import { isAside, runsOf } from '../pairs/runs.ts';
-import { isBlank, legalName, NO_CONTENT } from '../replacements.ts';
+import { legalName } from '../replacements.ts';
 import type { PairingRules, Repair, RepairCounts } from '../rules.ts';
 import { sealHolds } from './thinking.ts';
 
