@@ -1,5 +1,9 @@
 /** Ways to cut a byte stream into chunks, for tests of results that must not depend on the cuts. */
 
+import type { StreamDecoder } from '../../src/codecs/codec.ts';
+import type { StreamEvent } from '../../src/conversation/events.ts';
+import { SseParser } from '../../src/lib/bytes/sse.ts';
+
 /** A chunking, with a name for the test's message. */
 export interface Chunking {
   readonly name: string;
@@ -120,4 +124,21 @@ export function textPieces(text: string, seed: number, largest = 8): string[] {
     at = end;
   }
   return out;
+}
+
+/** The events of a stream; `cuts` are the places where its bytes are split. */
+export function decodeCut(
+  decoder: StreamDecoder,
+  bytes: Uint8Array,
+  cuts: readonly number[] = [],
+): StreamEvent[] {
+  const parser = new SseParser();
+  const events: StreamEvent[] = [];
+  let from = 0;
+  for (const to of [...cuts, bytes.length]) {
+    for (const frame of parser.push(bytes.subarray(from, to))) events.push(...decoder.push(frame));
+    from = to;
+  }
+  for (const frame of parser.end()) events.push(...decoder.push(frame));
+  return [...events, ...decoder.end()];
 }

@@ -33,7 +33,8 @@ const STRICTER = /cross_provider_capability_replay/;
 
 function recorded(kind: Kind, status: (code: number) => boolean) {
   return fixtures(
-    (one) => one.protocol === kind && VENDORS[kind]!.includes(one.provider) && status(one.status),
+    (one) =>
+      one.protocol === kind && VENDORS[kind]!.includes(one.provider) && status(one.status ?? 0),
   ).flatMap((fixture) => {
     const body = fixtureRequest(fixture);
     return body === undefined ? [] : [{ fixture, body }];

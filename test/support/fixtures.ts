@@ -2,7 +2,7 @@
 
 import { test } from 'bun:test';
 import { existsSync, readFileSync } from 'node:fs';
-import type { JsonObject } from '../../src/lib/json/json.ts';
+import { type JsonObject, parseJson } from '../../src/lib/json/json.ts';
 
 const SHARED = new URL('../../../shared/', import.meta.url);
 const FIXTURES = new URL('fixtures/', SHARED);
@@ -13,14 +13,13 @@ export interface Fixture {
   readonly file: string;
   readonly provider: string;
   readonly protocol: string;
-  /** `sse` | `json` | `jsonl` */
-  readonly kind: string;
+  readonly kind: 'sse' | 'json' | 'jsonl';
   readonly bytes: number;
-  readonly status: number;
+  readonly status: number | null;
   readonly model: string;
   readonly features: readonly string[];
   /** File of the request's body, if the source had it. */
-  readonly request?: string;
+  readonly request: string | null;
   /** `raw` | `reserialised-json` | `sse-reconstructed` */
   readonly wire: string;
   readonly anomalies: readonly string[];
@@ -44,6 +43,10 @@ export interface LeakCase {
 export const haveFixtures = existsSync(new URL('index.json', FIXTURES));
 /** Whether the captured client requests are available. */
 export const haveCaptures = existsSync(new URL('codex/', CAPTURES));
+/** For names of tests over recordings: says where they are left out, and why. */
+export const unlessRecorded = haveFixtures
+  ? ''
+  : ' (SKIPPED: the recorded exchanges are not beside this checkout)';
 
 let index: readonly Fixture[] | undefined;
 
@@ -59,9 +62,11 @@ export function fixtureBytes(file: string): Uint8Array {
   return new Uint8Array(readFileSync(new URL(file, FIXTURES)));
 }
 
+export const fixtureText = (file: string): string => readFileSync(new URL(file, FIXTURES), 'utf8');
+
 /** The body of the request behind a recorded response; undefined where it was not recorded. */
 export function fixtureRequest(fixture: Fixture): JsonObject | undefined {
-  if (fixture.request === undefined || fixture.request === null) return undefined;
+  if (fixture.request === null) return undefined;
   return JSON.parse(readFileSync(new URL(fixture.request, FIXTURES), 'utf8')) as JsonObject;
 }
 
@@ -82,13 +87,13 @@ export interface Capture {
   readonly body?: JsonObject;
 }
 
-/** The captured requests of a client (`codex`, `claude-code`, …); none if absent. */
-export function captures(client: string): readonly Capture[] {
+/** The captured requests of a client (`codex`, `claude-code`, …), or of all; none if absent. */
+export function captures(client = '.'): readonly Capture[] {
   if (!haveCaptures) return [];
   const folder = new URL(`${client}/`, CAPTURES);
   const files = [...new Bun.Glob('**/*.json').scanSync({ cwd: Bun.fileURLToPath(folder) })].sort();
   return files.map((file) => ({
-    ...(JSON.parse(readFileSync(new URL(file, folder), 'utf8')) as Capture),
+    ...(parseJson(readFileSync(new URL(file, folder), 'utf8')) as unknown as Capture),
     name: `${client}/${file}`,
   }));
 }

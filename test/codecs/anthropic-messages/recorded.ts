@@ -1,7 +1,5 @@
 /** Loads recorded exchanges and captured requests of the Messages protocol; the lists are empty without them. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
@@ -10,14 +8,17 @@ import { NO_PROFILE, type Profile } from '../../../src/conversation/profile-fact
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
-import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-
-const shared = new URL('../../../../shared/', import.meta.url).pathname;
-export const FIXTURES = join(shared, 'fixtures');
-export const CAPTURES = join(shared, 'captures');
+import type { JsonObject } from '../../../src/lib/json/json.ts';
+import {
+  captures,
+  fixtureRequest,
+  fixtures,
+  fixtureText,
+  haveFixtures,
+} from '../../support/fixtures.ts';
 
 /** For `test.skip` names: says that nothing was tested, and why. */
-export const ABSENT = existsSync(FIXTURES)
+export const ABSENT = haveFixtures
   ? undefined
   : 'SKIPPED: the recorded exchanges are not beside this checkout';
 
@@ -27,55 +28,38 @@ export interface Recorded {
   readonly status: number;
   readonly anomalies: readonly string[];
   /** The request body, where the source had it. */
-  readonly request?: JsonObject;
-}
-
-interface Row {
-  readonly file: string;
-  readonly protocol: string;
-  readonly status: number;
-  readonly request?: string | null;
-  readonly anomalies: readonly string[];
+  readonly request: JsonObject | undefined;
 }
 
 /** Recorded Messages answers (also through Vertex). */
-export function recorded(kind: 'sse' | 'json'): readonly Recorded[] {
-  if (ABSENT !== undefined) return [];
-  const rows = JSON.parse(readFileSync(join(FIXTURES, 'index.json'), 'utf8')) as readonly Row[];
-  return rows
-    .filter((row) => row.protocol === 'messages' || row.protocol === 'messages-vertex')
-    .filter((row) => row.file.endsWith(`.${kind}`))
-    .map((row) => ({
-      file: row.file,
-      text: readFileSync(join(FIXTURES, row.file), 'utf8'),
-      status: row.status,
-      anomalies: row.anomalies,
-      ...(row.request ? { request: readObject(join(FIXTURES, row.request)) } : {}),
-    }));
-}
+export const recorded = (kind: 'sse' | 'json'): readonly Recorded[] =>
+  fixtures(
+    ({ protocol, file }) => /^messages(?:-vertex)?$/.test(protocol) && file.endsWith(`.${kind}`),
+  ).map((row) => ({
+    file: row.file,
+    text: fixtureText(row.file),
+    status: row.status!,
+    anomalies: row.anomalies,
+    request: fixtureRequest(row),
+  }));
 
-const readObject = (path: string) => JSON.parse(readFileSync(path, 'utf8')) as JsonObject;
+const FOLDERS = /^(?:anthropic-messages(?:-count-tokens)?|vertex-messages-vertex)\//;
 
 /** Every available Messages request body: recorded ones, and those that real clients sent. */
 export function requests(): readonly { readonly file: string; readonly body: JsonObject }[] {
-  if (ABSENT !== undefined) return [];
-  const out: { file: string; body: JsonObject }[] = [];
-  for (const dir of [
-    'anthropic-messages',
-    'vertex-messages-vertex',
-    'anthropic-messages-count-tokens',
-  ]) {
-    for (const name of readdirSync(join(FIXTURES, dir))) {
-      if (!name.endsWith('.req.json')) continue;
-      out.push({ file: `${dir}/${name}`, body: readObject(join(FIXTURES, dir, name)) });
-    }
-  }
-  for (const name of readdirSync(CAPTURES, { recursive: true, encoding: 'utf8' })) {
-    if (!/messages(_count_tokens)?\.json$/.test(name)) continue;
-    const body = readObject(join(CAPTURES, name)).body;
-    if (isObject(body) && Array.isArray(body.messages)) out.push({ file: name, body });
-  }
-  return out;
+  const files = new Set(
+    fixtures(({ file }) => FOLDERS.test(file)).flatMap((row) => row.request ?? []),
+  );
+  const recordings = [...files].map((file) => ({
+    file,
+    body: JSON.parse(fixtureText(file)) as JsonObject,
+  }));
+  const captured = captures().flatMap(({ name: file, body }) =>
+    /messages(_count_tokens)?\.json$/.test(file) && Array.isArray(body?.messages)
+      ? [{ file, body }]
+      : [],
+  );
+  return [...recordings, ...captured];
 }
 
 export function target(more: Partial<Target> = {}, profile: Partial<Profile> = {}): Target {

@@ -5,7 +5,8 @@ import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
 import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
-import { recordedBodies, recordedIsThere, target } from './support.ts';
+import { haveFixtures } from '../../support/fixtures.ts';
+import { recordedBodies, target } from './support.ts';
 
 type Change = 'none' | 'turns' | 'edit' | 'tools' | 'settings';
 
@@ -216,7 +217,7 @@ describe('requests by hand', () => {
   });
 });
 
-if (recordedIsThere) {
+if (haveFixtures) {
   describe('recorded requests', () => {
     const bodies = recordedBodies();
     test('there are many', () => expect(bodies.length).toBeGreaterThan(100));

@@ -11,14 +11,13 @@ import type { Conversation } from '../../../src/conversation/types.ts';
 import { totalInput } from '../../../src/conversation/usage.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { fixtureBytes, haveFixtures } from '../../support/fixtures.ts';
 import { disorder } from '../openai-chat/streams.ts';
 import {
-  bytesOf,
   chunk,
   client,
   decodeAll,
   NOTHING_SENT,
-  recordedIsThere,
   rows,
   sse,
   upstream,
@@ -297,7 +296,7 @@ describe('streams by hand', () => {
   });
 });
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not available', () => {});
+if (!haveFixtures) test.skip('SKIPPED: recorded streams are not available', () => {});
 else {
   describe('recorded streams', () => {
     const streams = rows.filter(({ kind }) => kind === 'sse');
@@ -305,7 +304,7 @@ else {
     test('events keep their order, and every stream is complete', () => {
       expect(streams.length).toBeGreaterThan(50);
       for (const { file } of streams) {
-        const events = decodeAll(bytesOf(file));
+        const events = decodeAll(fixtureBytes(file));
         expect({ file, wrong: disorder(events) }).toEqual({ file, wrong: [] });
         const failed = events.at(-1)?.type === 'error';
         expect({ file, over: fold(events).complete || failed }).toEqual({ file, over: true });
@@ -318,7 +317,7 @@ else {
           fc.integer({ min: 0, max: streams.length - 1 }),
           fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 }),
           (i, shares) => {
-            const bytes = bytesOf(streams[i]!.file);
+            const bytes = fixtureBytes(streams[i]!.file);
             const cuts = shares.map((s) => Math.floor(s * bytes.length)).sort((a, b) => a - b);
             expect(withoutIds(decodeAll(bytes, cuts))).toEqual(withoutIds(decodeAll(bytes)));
           },
@@ -329,7 +328,7 @@ else {
 
     test('what is emitted says the same, to the SDK and to the linter', async () => {
       for (const { file } of streams) {
-        const events = decodeAll(bytesOf(file));
+        const events = decodeAll(fixtureBytes(file));
         if (events.at(-1)?.type === 'error') continue;
         const body = encodeAll(events);
         expect({ file, wrong: lintOf(body) }).toEqual({ file, wrong: [] });
@@ -341,7 +340,7 @@ else {
     test('the digest of a forwarded stream agrees with its events', () => {
       for (const { file } of streams) {
         const parser = new SseParser();
-        const bytes = bytesOf(file);
+        const bytes = fixtureBytes(file);
         const frames = [...parser.push(bytes), ...parser.end()];
         const digest = googleGemini.digestStream(frames);
         const reply = fold(decodeAll(bytes));

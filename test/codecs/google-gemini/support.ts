@@ -1,7 +1,5 @@
 /** Contexts, targets and recorded exchanges for tests of the Gemini codec. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
 import { googleGemini } from '../../../src/codecs/google-gemini/index.ts';
 import type { StreamEvent } from '../../../src/conversation/events.ts';
@@ -9,44 +7,20 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import type { Profile } from '../../../src/conversation/profile-facts.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
-import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
-
-const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures', import.meta.url));
-
-export const recordedIsThere = existsSync(`${FIXTURES}/index.json`);
-
-export interface Row {
-  readonly file: string;
-  readonly kind: 'sse' | 'json';
-  readonly status: number | null;
-  readonly request: string | null;
-}
+import { decodeCut } from '../../support/chunkings.ts';
+import { fixtures, fixtureText } from '../../support/fixtures.ts';
 
 /** Every recorded exchange of `generateContent`, at Google AI and at Vertex. */
-export const rows: readonly Row[] = recordedIsThere
-  ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[]).filter(({ file }) =>
-      /^(?:google|vertex)-gemini\//.test(file),
-    )
-  : [];
-
-export const bytesOf = (file: string): Uint8Array =>
-  new Uint8Array(readFileSync(`${FIXTURES}/${file}`));
-export const jsonOf = (file: string) => parseJson(readFileSync(`${FIXTURES}/${file}`, 'utf8'));
+export const rows = fixtures(({ file }) => /^(?:google|vertex)-gemini\//.test(file));
 
 /** Recorded request bodies, with the model that the gateway writes into them. */
-export function recordedBodies(): readonly (readonly [string, JsonObject])[] {
-  const folders = ['google-gemini', 'vertex-gemini'];
-  return folders.flatMap((folder) =>
-    readdirSync(`${FIXTURES}/${folder}`)
-      .filter((name) => name.endsWith('.req.json'))
-      .flatMap((name): (readonly [string, JsonObject])[] => {
-        const body = jsonOf(`${folder}/${name}`);
-        const asks = isObject(body) && body.contents !== undefined;
-        return asks ? [[name, { model: 'm', ...body }]] : [];
-      }),
-  );
-}
+export const recordedBodies = (): readonly (readonly [string, JsonObject])[] =>
+  [...new Set(rows.flatMap(({ request }) => request ?? []))].flatMap((file) => {
+    const body = parseJson(fixtureText(file));
+    const asks = isObject(body) && body.contents !== undefined;
+    return asks ? [[file, { model: 'm', ...body }] as const] : [];
+  });
 
 export const target = (profile: Partial<Profile> = {}, model = 'm'): Target => ({
   provider: 'vendor',
@@ -77,22 +51,11 @@ export const client = (request: Conversation = NOTHING_SENT): ClientContext => (
 });
 
 /** The events of a stream; `cuts` are the places where its bytes are split. */
-export function decodeAll(
+export const decodeAll = (
   bytes: Uint8Array,
   cuts: readonly number[] = [],
   sent: Conversation = NOTHING_SENT,
-): StreamEvent[] {
-  const parser = new SseParser();
-  const decoder = googleGemini.decodeStream(upstream(sent));
-  const events: StreamEvent[] = [];
-  let from = 0;
-  for (const to of [...cuts, bytes.length]) {
-    for (const frame of parser.push(bytes.subarray(from, to))) events.push(...decoder.push(frame));
-    from = to;
-  }
-  for (const frame of parser.end()) events.push(...decoder.push(frame));
-  return [...events, ...decoder.end()];
-}
+): StreamEvent[] => decodeCut(googleGemini.decodeStream(upstream(sent)), bytes, cuts);
 
 /** Ids of calls that came without one are random: they are numbered, so that two runs compare. */
 export function withoutIds(events: readonly StreamEvent[]): unknown {

@@ -7,7 +7,8 @@ import { textTemplate } from '../../../src/codecs/google-gemini/stream/text-temp
 import type { StreamEvent } from '../../../src/conversation/events.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type JsonObject } from '../../../src/lib/json/json.ts';
-import { bytesOf, recordedIsThere, rows, upstream } from './support.ts';
+import { fixtureBytes, haveFixtures } from '../../support/fixtures.ts';
+import { rows, upstream } from './support.ts';
 
 const frameOf = (data: string) => {
   const bytes = new Uint8Array(0);
@@ -78,13 +79,13 @@ describe('the shortcut for text', () => {
     );
   });
 
-  test.skipIf(!recordedIsThere)(
+  test.skipIf(!haveFixtures)(
     'says what parsing says of every recorded stream, and is taken',
     () => {
       let spliced = 0;
       for (const row of rows.filter(({ kind }) => kind === 'sse')) {
         const parser = new SseParser();
-        const frames = [...parser.push(bytesOf(row.file)), ...parser.end()];
+        const frames = [...parser.push(fixtureBytes(row.file)), ...parser.end()];
         const chunks = frames.flatMap(({ data }) => (data ? [data] : []));
         if (!chunks.every((data) => data.startsWith('{'))) continue;
         expect([row.file, eventsOf(chunks, false)]).toEqual([row.file, eventsOf(chunks, true)]);

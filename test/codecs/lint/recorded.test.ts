@@ -1,8 +1,6 @@
 /** Recorded traffic passes the linters, except for the known deviations listed here. */
 
 import { describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { lintRequest as messagesRequest } from '../../../src/codecs/anthropic-messages/lint/lint-request.ts';
 import { lintStream as messagesStream } from '../../../src/codecs/anthropic-messages/lint/lint-stream.ts';
 import { lintRequest as chatRequest } from '../../../src/codecs/openai-chat/lint/lint-request.ts';
@@ -10,29 +8,19 @@ import { lintStream as chatStream } from '../../../src/codecs/openai-chat/lint/l
 import { lintRequest as responsesRequest } from '../../../src/codecs/openai-responses/lint/lint-request.ts';
 import { lintStream as responsesStream } from '../../../src/codecs/openai-responses/lint/lint-stream.ts';
 import { type Json, parseJson } from '../../../src/lib/json/json.ts';
+import {
+  type Fixture,
+  fixtureBytes,
+  fixtures,
+  fixtureText,
+  haveFixtures,
+  unlessRecorded,
+} from '../../support/fixtures.ts';
 import { lintBytes, rulesOf } from './rules.ts';
 
-const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures', import.meta.url));
-const there = existsSync(`${FIXTURES}/index.json`);
-const when = there ? test : test.skip;
-const unless = there ? '' : ' (SKIPPED: the recorded exchanges are not here)';
-
-interface Row {
-  readonly file: string;
-  readonly protocol: string;
-  readonly kind: string;
-  readonly status: number | null;
-  readonly request: string | null;
-  readonly anomalies: readonly string[];
-  readonly sdk_accumulator: string | null;
-}
-const rows: readonly Row[] = there
-  ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[])
-  : [];
-
 const of = (protocol: string) =>
-  rows.filter((row) => row.protocol.replace(/-vertex$/, '') === protocol);
-const folder = (row: Row) => row.file.split('/')[0]!;
+  fixtures((row) => row.protocol.replace(/-vertex$/, '') === protocol);
+const folder = (row: Fixture) => row.file.split('/')[0]!;
 
 const LINTERS = {
   messages: { request: messagesRequest, stream: messagesStream },
@@ -65,32 +53,38 @@ describe('recorded streams', () => {
     ['chat', 200],
     ['responses', 160],
   ] as const satisfies readonly (readonly [Name, number])[]) {
-    when(`${name}: sound ones are clean, unsound ones are not${unless}`, () => {
-      let clean = 0;
-      for (const row of of(name).filter(({ kind }) => kind === 'sse')) {
-        const bytes = new Uint8Array(readFileSync(`${FIXTURES}/${row.file}`));
-        const found = rulesOf(lintBytes(LINTERS[name].stream(), bytes));
-        const known = STREAMS[row.file.split('/')[1]!];
-        const sound = row.anomalies.length === 0 && row.sdk_accumulator === 'ok';
-        if (known !== undefined) expect([row.file, found]).toEqual([row.file, [...known]]);
-        else if (sound) expect([row.file, found]).toEqual([row.file, []]);
-        if (found.length === 0) clean++;
-      }
-      expect(clean).toBeGreaterThan(least);
-    });
+    test.skipIf(!haveFixtures)(
+      `${name}: sound ones are clean, unsound ones are not${unlessRecorded}`,
+      () => {
+        let clean = 0;
+        for (const row of of(name).filter(({ kind }) => kind === 'sse')) {
+          const bytes = fixtureBytes(row.file);
+          const found = rulesOf(lintBytes(LINTERS[name].stream(), bytes));
+          const known = STREAMS[row.file.split('/')[1]!];
+          const sound = row.anomalies.length === 0 && row.sdk_accumulator === 'ok';
+          if (known !== undefined) expect([row.file, found]).toEqual([row.file, [...known]]);
+          else if (sound) expect([row.file, found]).toEqual([row.file, []]);
+          if (found.length === 0) clean++;
+        }
+        expect(clean).toBeGreaterThan(least);
+      },
+    );
   }
 
-  when(`message_start repeated or spliced in by relays is found${unless}`, () => {
-    const broken = of('messages').filter(({ anomalies }) =>
-      anomalies.some((anomaly) => anomaly.includes('message_start')),
-    );
-    expect(broken.length).toBeGreaterThan(3);
-    for (const row of broken) {
-      const bytes = new Uint8Array(readFileSync(`${FIXTURES}/${row.file}`));
-      const found = rulesOf(lintBytes(messagesStream(), bytes));
-      expect(found.some((rule) => rule === 'start-once' || rule === 'after-end')).toBe(true);
-    }
-  });
+  test.skipIf(!haveFixtures)(
+    `message_start repeated or spliced in by relays is found${unlessRecorded}`,
+    () => {
+      const broken = of('messages').filter(({ anomalies }) =>
+        anomalies.some((anomaly) => anomaly.includes('message_start')),
+      );
+      expect(broken.length).toBeGreaterThan(3);
+      for (const row of broken) {
+        const bytes = fixtureBytes(row.file);
+        const found = rulesOf(lintBytes(messagesStream(), bytes));
+        expect(found.some((rule) => rule === 'start-once' || rule === 'after-end')).toBe(true);
+      }
+    },
+  );
 });
 
 describe('recorded requests that were accepted', () => {
@@ -99,18 +93,21 @@ describe('recorded requests that were accepted', () => {
     ['chat', 850],
     ['responses', 500],
   ] as const satisfies readonly (readonly [Name, number])[]) {
-    when(`${name}: clean, but for the dialects of other vendors${unless}`, () => {
-      let clean = 0;
-      for (const row of of(name)) {
-        if (row.request === null || (row.status ?? 200) !== 200) continue;
-        const body = parseJson(readFileSync(`${FIXTURES}/${row.request}`, 'utf8')) as Json;
-        const found = rulesOf(LINTERS[name].request(body));
-        const dialect = DIALECTS[folder(row)] ?? [];
-        const unknown = found.filter((rule) => !dialect.includes(rule));
-        expect([row.request, unknown]).toEqual([row.request, []]);
-        if (found.length === 0) clean++;
-      }
-      expect(clean).toBeGreaterThan(least);
-    });
+    test.skipIf(!haveFixtures)(
+      `${name}: clean, but for the dialects of other vendors${unlessRecorded}`,
+      () => {
+        let clean = 0;
+        for (const row of of(name)) {
+          if (row.request === null || (row.status ?? 200) !== 200) continue;
+          const body = parseJson(fixtureText(row.request)) as Json;
+          const found = rulesOf(LINTERS[name].request(body));
+          const dialect = DIALECTS[folder(row)] ?? [];
+          const unknown = found.filter((rule) => !dialect.includes(rule));
+          expect([row.request, unknown]).toEqual([row.request, []]);
+          if (found.length === 0) clean++;
+        }
+        expect(clean).toBeGreaterThan(least);
+      },
+    );
   }
 });

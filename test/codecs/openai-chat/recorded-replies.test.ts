@@ -6,16 +6,9 @@ import { GatewayError } from '../../../src/conversation/errors.ts';
 import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { fixtureBytes, haveFixtures } from '../../support/fixtures.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
-import {
-  bytesOf,
-  client,
-  jsonOf,
-  NOTHING_SENT,
-  recordedIsThere,
-  rows,
-  upstream,
-} from './recorded.ts';
+import { client, jsonOf, NOTHING_SENT, rows, upstream } from './recorded.ts';
 import { accumulate, encodeAll } from './streams.ts';
 
 /** A page of a test server, not a completion. */
@@ -50,7 +43,7 @@ interface Completion extends JsonObject {
 const textOf = ({ content }: Message = {}) =>
   typeof content === 'string' ? content : (content ?? []).map((part) => part.text ?? '').join('');
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded replies are not available', () => {});
+if (!haveFixtures) test.skip('SKIPPED: recorded replies are not available', () => {});
 else {
   describe('recorded replies', () => {
     test('a decoded reply goes out unchanged to a client of this protocol', () => {
@@ -161,7 +154,7 @@ else {
     test('recorded error bodies keep the vendor message and get their kind', () => {
       const kinds: Record<string, string> = {};
       for (const { file, status } of refused) {
-        const body = new TextDecoder().decode(bytesOf(file));
+        const body = new TextDecoder().decode(fixtureBytes(file));
         const error = openaiChat.decodeError(status!, body, new Headers());
         const message = body.match(/"(?:message|detail)":\s*"([^"\\]+)/)?.[1] ?? '';
         expect(error.message).toContain(message);

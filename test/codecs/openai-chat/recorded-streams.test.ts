@@ -6,7 +6,8 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import type { Reply } from '../../../src/conversation/events.ts';
 import { totalInput, totalOutput } from '../../../src/conversation/usage.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
-import { bytesOf, NOTHING_SENT, recordedIsThere, rows } from './recorded.ts';
+import { fixtureBytes, haveFixtures } from '../../support/fixtures.ts';
+import { NOTHING_SENT, rows } from './recorded.ts';
 import { accumulate, decodeAll, disorder, encodeAll, fold } from './streams.ts';
 
 const streams = rows.filter((row) => row.kind === 'sse');
@@ -42,7 +43,7 @@ function rawly(bytes: Uint8Array) {
   return out;
 }
 
-if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not available', () => {});
+if (!haveFixtures) test.skip('SKIPPED: recorded streams are not available', () => {});
 else {
   describe('recorded streams', () => {
     test('many recorded streams are available', () => {
@@ -51,7 +52,7 @@ else {
 
     test('events keep their order, and no content is lost', () => {
       for (const { file } of streams) {
-        const bytes = bytesOf(file);
+        const bytes = fixtureBytes(file);
         const events = decodeAll(bytes);
         expect({ file, wrong: disorder(events) }).toEqual({ file, wrong: [] });
         const reply = fold(events);
@@ -78,7 +79,7 @@ else {
 
     test('every stream is complete, or names the failure that ended it', () => {
       for (const { file } of streams) {
-        const events = decodeAll(bytesOf(file));
+        const events = decodeAll(fixtureBytes(file));
         const failed = events.some((event) => event.type === 'error');
         expect({ file, failed }).toEqual({ file, failed: FAILED.test(file) });
         expect({ file, complete: fold(events).complete }).toEqual({ file, complete: !failed });
@@ -92,7 +93,7 @@ else {
           at,
           fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 12 }),
           (i, shares) => {
-            const bytes = bytesOf(streams[i]!.file);
+            const bytes = fixtureBytes(streams[i]!.file);
             const cuts = shares.map((s) => Math.floor(s * bytes.length)).sort((a, b) => a - b);
             expect(decodeAll(bytes, cuts)).toEqual(decodeAll(bytes));
           },
@@ -102,10 +103,10 @@ else {
     });
 
     test('the same events come out byte by byte', () => {
-      const small = streams.filter(({ file }) => bytesOf(file).length < 6000);
+      const small = streams.filter(({ file }) => fixtureBytes(file).length < 6000);
       expect(small.length).toBeGreaterThan(20);
       for (const { file } of small.slice(0, 60)) {
-        const bytes = bytesOf(file);
+        const bytes = fixtureBytes(file);
         const cuts = Array.from({ length: bytes.length }, (_, i) => i + 1);
         expect({ file, events: decodeAll(bytes, cuts) }).toEqual({
           file,
@@ -116,7 +117,7 @@ else {
 
     test('a stream cut before its last finish never ends', () => {
       for (const { file } of streams.filter((_, i) => i % 7 === 0)) {
-        const bytes = bytesOf(file);
+        const bytes = fixtureBytes(file);
         const text = new TextDecoder().decode(bytes);
         const finish = text.search(/"finish_reason":\s*"/);
         const cut = finish < 0 ? text.indexOf('data: [DONE]') : text.lastIndexOf('data:', finish);
@@ -131,7 +132,7 @@ else {
       const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
-        const events = decodeAll(bytesOf(file));
+        const events = decodeAll(fixtureBytes(file));
         const reply = fold(events);
         const completion = await accumulate(encodeAll(events, request));
         const { message, finish_reason } = completion.choices[0]!;
@@ -167,9 +168,9 @@ else {
       for (const { file } of streams) {
         if (FAILED.test(file)) continue;
         const request = { ...NOTHING_SENT, settings: { stream: true, streamUsage: true } };
-        const first = fold(decodeAll(bytesOf(file)));
+        const first = fold(decodeAll(fixtureBytes(file)));
         const again = fold(
-          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(bytesOf(file)), request))),
+          decodeAll(new TextEncoder().encode(encodeAll(decodeAll(fixtureBytes(file)), request))),
         );
         const textOf = (reply: Reply) =>
           reply.blocks.map((b) =>
@@ -187,9 +188,9 @@ else {
     test('the digest of the frames agrees with the decoded stream', () => {
       for (const { file } of streams) {
         const parser = new SseParser();
-        const frames = [...parser.push(bytesOf(file)), ...parser.end()];
+        const frames = [...parser.push(fixtureBytes(file)), ...parser.end()];
         const digest = openaiChat.digestStream(frames);
-        const events = decodeAll(bytesOf(file));
+        const events = decodeAll(fixtureBytes(file));
         const reply = fold(events);
         const failed = events.some((event) => event.type === 'error');
         expect({ file, complete: digest.complete }).toEqual({ file, complete: !failed });
@@ -207,7 +208,7 @@ else {
     test('every chunk of an encoded stream has the same id, time and model', () => {
       for (const { file } of streams.slice(0, 80)) {
         const heads = new Set(
-          encodeAll(decodeAll(bytesOf(file)))
+          encodeAll(decodeAll(fixtureBytes(file)))
             .split('\n\n')
             .filter((frame) => frame.startsWith('data: {') && !frame.includes('"error"'))
             .map((frame) => {

@@ -1,60 +1,26 @@
 /** Loads recorded exchanges and captured requests of the Chat protocol, if they are available. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { isObject, type JsonObject, parseJson } from '../../../src/lib/json/json.ts';
-
-const root = (folder: string) =>
-  fileURLToPath(new URL(`../../../../shared/${folder}`, import.meta.url));
-const FIXTURES = root('fixtures');
-const CAPTURES = root('captures');
-
-export const recordedIsThere = existsSync(`${FIXTURES}/index.json`);
-export const capturesAreThere = existsSync(CAPTURES);
-
-export interface Row {
-  readonly file: string;
-  readonly provider: string;
-  readonly protocol: string;
-  readonly kind: 'sse' | 'json';
-  readonly status: number | null;
-  readonly request: string | null;
-  readonly anomalies: readonly string[];
-}
+import { object } from '../../../src/lib/json/typed-reads.ts';
+import { captures, type Fixture, fixtures, fixtureText } from '../../support/fixtures.ts';
 
 /** Every recorded Chat exchange. */
-export const rows: readonly Row[] = recordedIsThere
-  ? (JSON.parse(readFileSync(`${FIXTURES}/index.json`, 'utf8')) as Row[]).filter(
-      (row) => row.protocol === 'chat' && row.file.includes('-chat/'),
-    )
-  : [];
+export const rows = fixtures((row) => row.protocol === 'chat' && row.file.includes('-chat/'));
 
-export const bytesOf = (file: string): Uint8Array =>
-  new Uint8Array(readFileSync(`${FIXTURES}/${file}`));
+export const jsonOf = (file: string) => parseJson(fixtureText(file));
 
-export const jsonOf = (file: string) => parseJson(readFileSync(`${FIXTURES}/${file}`, 'utf8'));
-
-export const requestOf = (row: Row): JsonObject | undefined => {
-  const value = row.request === null ? undefined : jsonOf(row.request);
-  return isObject(value) ? value : undefined;
-};
+export const requestOf = ({ request }: Fixture): JsonObject | undefined =>
+  request === null ? undefined : object(jsonOf(request));
 
 /** Bodies that real clients posted to `/v1/chat/completions`. */
-export function capturedBodies(): readonly (readonly [name: string, body: JsonObject])[] {
-  if (!capturesAreThere) return [];
-  const found: (readonly [string, JsonObject])[] = [];
-  for (const name of readdirSync(CAPTURES, { recursive: true }) as string[]) {
-    if (!name.endsWith('v1_chat_completions.json')) continue;
-    const exchange = parseJson(readFileSync(`${CAPTURES}/${name}`, 'utf8'));
-    const body = isObject(exchange) ? exchange.body : undefined;
-    if (isObject(body)) found.push([name, body]);
-  }
-  return found;
-}
+export const capturedBodies = (): readonly (readonly [name: string, body: JsonObject])[] =>
+  captures().flatMap(({ name, body }) =>
+    name.endsWith('v1_chat_completions.json') && isObject(body) ? [[name, body] as const] : [],
+  );
 
 export const target = (profile: Partial<Target['profile']> = {}): Target => ({
   provider: 'vendor',

@@ -5,14 +5,8 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import { editNode, withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
-import {
-  capturedBodies,
-  capturesAreThere,
-  recordedIsThere,
-  requestOf,
-  rows,
-  target,
-} from './recorded.ts';
+import { haveCaptures, haveFixtures } from '../../support/fixtures.ts';
+import { capturedBodies, requestOf, rows, target } from './recorded.ts';
 
 const bodies = rows.flatMap((row): (readonly [string, JsonObject])[] => {
   const body = requestOf(row);
@@ -92,8 +86,8 @@ function meaning(body: JsonObject): unknown {
   });
 }
 
-if (recordedIsThere) describe('recorded requests', () => laws(bodies));
+if (haveFixtures) describe('recorded requests', () => laws(bodies));
 else test.skip('SKIPPED: recorded requests are not available', () => {});
 
-if (capturesAreThere) describe('captured requests', () => laws(capturedBodies()));
+if (haveCaptures) describe('captured requests', () => laws(capturedBodies()));
 else test.skip('SKIPPED: captured requests are not available', () => {});

@@ -6,27 +6,15 @@ import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
 import type { Reply, StreamEvent } from '../../../src/conversation/events.ts';
 import { ReplyBuilder } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
-import { SseParser } from '../../../src/lib/bytes/sse.ts';
+import { decodeCut } from '../../support/chunkings.ts';
 import { client, NOTHING_SENT, upstream } from './recorded.ts';
 
 /** Decodes a body, cut at the given offsets. */
-export function decodeAll(
+export const decodeAll = (
   bytes: Uint8Array,
   cuts: readonly number[] = [],
   sent: Conversation = NOTHING_SENT,
-): StreamEvent[] {
-  const parser = new SseParser();
-  const decoder = openaiChat.decodeStream(upstream(sent));
-  const events: StreamEvent[] = [];
-  let from = 0;
-  for (const cut of [...cuts, bytes.length]) {
-    for (const frame of parser.push(bytes.subarray(from, cut))) events.push(...decoder.push(frame));
-    from = cut;
-  }
-  for (const frame of parser.end()) events.push(...decoder.push(frame));
-  events.push(...decoder.end());
-  return events;
-}
+): StreamEvent[] => decodeCut(openaiChat.decodeStream(upstream(sent)), bytes, cuts);
 
 /** Data lines as a stream body. */
 export const sse = (...data: readonly unknown[]): Uint8Array =>

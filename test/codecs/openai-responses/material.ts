@@ -1,6 +1,5 @@
 /** Loads recorded exchanges and captured requests of the Responses protocol, if they are available. */
 
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import type { ClientContext, UpstreamContext } from '../../../src/codecs/codec.ts';
 import { openaiResponses } from '../../../src/codecs/openai-responses/index.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
@@ -9,69 +8,45 @@ import type { Target } from '../../../src/conversation/target.ts';
 import type { Conversation } from '../../../src/conversation/types.ts';
 import { type SseFrame, SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
-
-const FIXTURES = new URL('../../../../shared/fixtures/', import.meta.url).pathname;
-const CAPTURES = new URL('../../../../shared/captures/', import.meta.url).pathname;
-
-export const hasFixtures = existsSync(`${FIXTURES}index.json`);
-export const hasCaptures = existsSync(CAPTURES);
-
-export interface Recorded {
-  readonly file: string;
-  readonly kind: 'json' | 'sse';
-  readonly status: number | null;
-  readonly provider: string;
-  readonly request: string | undefined;
-  readonly anomalies: readonly string[];
-  readonly sdk_accumulator: string | null;
-}
+import {
+  captures,
+  type Fixture,
+  fixtureRequest,
+  fixtures,
+  fixtureText,
+} from '../../support/fixtures.ts';
 
 /** The index rows of all providers' Responses exchanges; [] when the recordings are absent. */
-export const recorded: readonly Recorded[] = hasFixtures
-  ? (
-      JSON.parse(readFileSync(`${FIXTURES}index.json`, 'utf8')) as (Recorded & {
-        protocol: string;
-      })[]
-    ).filter((row) => row.protocol === 'responses')
-  : [];
+export const recorded = fixtures((row) => row.protocol === 'responses');
 
-export const bodyOf = (row: Recorded): string => readFileSync(FIXTURES + row.file, 'utf8');
+export const bodyOf = ({ file }: Fixture): string => fixtureText(file);
 
 export interface NamedBody {
   readonly name: string;
   readonly body: JsonObject;
 }
 
+// Some recordings are of other endpoints: cancel, retrieve, a search.
+const asks = (body: JsonObject | undefined): body is JsonObject =>
+  isObject(body) && body.model !== undefined && body.input !== undefined;
+
 /** Every recorded and every captured request in Responses. */
-export function requests(): readonly NamedBody[] {
-  const out: NamedBody[] = [];
-  for (const row of recorded) {
-    if (row.request === undefined || row.request === null) continue;
-    const body = JSON.parse(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
-    // Some recordings are of other endpoints: cancel, retrieve, a search.
-    if (isObject(body) && body.model !== undefined && body.input !== undefined) {
-      out.push({ name: row.request, body });
-    }
-  }
-  if (hasCaptures) {
-    for (const path of readdirSync(CAPTURES, { recursive: true }) as string[]) {
-      if (!path.endsWith('.json')) continue;
-      const value = JSON.parse(readFileSync(CAPTURES + path, 'utf8')) as Json;
-      const body = isObject(value) ? value.body : undefined;
-      if (!isObject(body) || body.input === undefined || body.commands !== undefined) continue;
-      out.push({ name: path, body });
-    }
-  }
-  return out;
-}
+export const requests = (): readonly NamedBody[] => [
+  ...recorded.flatMap((row) => {
+    const body = fixtureRequest(row);
+    return asks(body) ? [{ name: row.request!, body }] : [];
+  }),
+  ...captures().flatMap(({ name, body }) =>
+    isObject(body) && body.input !== undefined && body.commands === undefined
+      ? [{ name, body }]
+      : [],
+  ),
+];
 
 /** The request of a recorded answer, or the smallest valid one. */
-export function requestOf(row: Recorded): JsonObject {
-  if (row.request !== undefined && row.request !== null) {
-    const body = JSON.parse(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
-    if (isObject(body) && body.model !== undefined && body.input !== undefined) return body;
-  }
-  return { model: 'gpt-5', input: 'Hello' };
+export function requestOf(row: Fixture): JsonObject {
+  const body = fixtureRequest(row);
+  return asks(body) ? body : { model: 'gpt-5', input: 'Hello' };
 }
 
 export function target(model: string, profile: Profile = NO_PROFILE, provider = 'vendor'): Target {

@@ -6,19 +6,11 @@ import { GatewayError } from '../../../src/conversation/errors.ts';
 import type { Reply } from '../../../src/conversation/events.ts';
 import type { Block } from '../../../src/conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
+import { haveFixtures } from '../../support/fixtures.ts';
 import { expectPlain } from '../../support/plain-reply.ts';
-import {
-  bodyOf,
-  client,
-  conversation,
-  hasFixtures,
-  plain,
-  recorded,
-  requestOf,
-  upstream,
-} from './material.ts';
+import { bodyOf, client, conversation, plain, recorded, requestOf, upstream } from './material.ts';
 
-if (!hasFixtures) test.skip('recorded replies: SKIPPED, ../shared/fixtures is absent', () => {});
+if (!haveFixtures) test.skip('recorded replies: SKIPPED, ../shared/fixtures is absent', () => {});
 
 const answers = recorded
   .filter((row) => row.kind === 'json')
@@ -38,7 +30,7 @@ function contentOf(block: Block): Json {
   return plain({ ...rest, citations: rest.citations?.map(({ wire: ___, ...c }) => c) });
 }
 
-describe.skipIf(!hasFixtures)('recorded replies', () => {
+describe.skipIf(!haveFixtures)('recorded replies', () => {
   test('hundreds of recorded replies are available', () => {
     expect(answers.length).toBeGreaterThan(300);
   });

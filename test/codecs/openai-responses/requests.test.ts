@@ -6,10 +6,11 @@ import { withParts } from '../../../src/conversation/edit.ts';
 import { Notes } from '../../../src/conversation/notes.ts';
 import { NO_PROFILE } from '../../../src/conversation/profile-facts.ts';
 import { toolNames } from '../../../src/conversation/tools/tool-names.ts';
-import { hasCaptures, hasFixtures, plain, requests, target } from './material.ts';
+import { haveCaptures, haveFixtures } from '../../support/fixtures.ts';
+import { plain, requests, target } from './material.ts';
 
-if (!hasFixtures) test.skip('recorded requests: SKIPPED, ../shared/fixtures is absent', () => {});
-if (!hasCaptures) test.skip('captured requests: SKIPPED, ../shared/captures is absent', () => {});
+if (!haveFixtures) test.skip('recorded requests: SKIPPED, ../shared/fixtures is absent', () => {});
+if (!haveCaptures) test.skip('captured requests: SKIPPED, ../shared/captures is absent', () => {});
 
 const all = requests();
 
@@ -92,7 +93,7 @@ describe.skipIf(all.length === 0)('recorded and captured requests', () => {
         if (tool.namespace !== undefined) namespaced++;
       }
     }
-    if (hasCaptures) expect(namespaced).toBeGreaterThan(100);
+    if (haveCaptures) expect(namespaced).toBeGreaterThan(100);
   });
 
   test('the API accepts a body encoded without its origin', () => {

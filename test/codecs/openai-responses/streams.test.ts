@@ -8,12 +8,12 @@ import type { Block, Conversation } from '../../../src/conversation/types.ts';
 import { type SseFrame, SseParser } from '../../../src/lib/bytes/sse.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
 import { bytewise, chunkings, everySplit } from '../../support/chunkings.ts';
+import { haveFixtures } from '../../support/fixtures.ts';
 import {
   bodyOf,
   client,
   conversation,
   frames,
-  hasFixtures,
   plain,
   recorded,
   requestOf,
@@ -22,7 +22,7 @@ import {
 import { readBySdk } from './sdk.ts';
 import { checkSkeleton } from './skeleton.ts';
 
-if (!hasFixtures) test.skip('recorded streams: SKIPPED, ../shared/fixtures is absent', () => {});
+if (!haveFixtures) test.skip('recorded streams: SKIPPED, ../shared/fixtures is absent', () => {});
 
 function decode(parts: readonly SseFrame[], sent: Conversation): readonly StreamEvent[] {
   const decoder = openaiResponses.decodeStream(upstream(sent));
@@ -85,7 +85,7 @@ afterAll(() => {
 /** Chunkings with about as many pieces as a stream has words. */
 const SMALL_PIECES = new Set(chunkings.filter((way) => way.cut(new Uint8Array(1000)).length > 100));
 
-describe.skipIf(!hasFixtures)('recorded streams', () => {
+describe.skipIf(!haveFixtures)('recorded streams', () => {
   test('more than a hundred streams are available', () => {
     expect(streams.length).toBeGreaterThan(150);
   });

@@ -1,16 +1,11 @@
 /** Every constructed leak, at every possible split of the stream. */
 
 import { describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Tool } from '../../../src/conversation/types.ts';
 import { FAMILIES } from '../../../src/features/leaked-calls/index.ts';
 import type { JsonObject } from '../../../src/lib/json/json.ts';
+import { leakCases } from '../../support/fixtures.ts';
 import { characters, eventsOf, type Part, type Played, play } from './transcript.ts';
-
-const FILE = fileURLToPath(
-  new URL('../../../../shared/fixtures/leaks/cases.json', import.meta.url),
-);
 
 interface Case {
   readonly id: string;
@@ -27,9 +22,7 @@ interface Case {
   };
 }
 
-const cases: readonly Case[] = existsSync(FILE)
-  ? (JSON.parse(readFileSync(FILE, 'utf8')) as Case[])
-  : [];
+const cases = leakCases() as unknown as readonly Case[];
 
 /** Text that must never be visible once tools were offered, except in quotations. */
 const MARKUP =

@@ -1,8 +1,6 @@
 /** Recorded replies hold no leak, so all events pass unchanged. */
 
 import { describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../../src/codecs/codec.ts';
 import { openaiChat } from '../../../src/codecs/openai-chat/index.ts';
@@ -12,21 +10,17 @@ import { Notes } from '../../../src/conversation/notes.ts';
 import { replyEvents } from '../../../src/conversation/reply-builder.ts';
 import type { Conversation, ProtocolName, Tool } from '../../../src/conversation/types.ts';
 import { SoundAnswer } from '../../../src/gateway/sound-answer.ts';
-import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { type Json, parseJson } from '../../../src/lib/json/json.ts';
+import { decodeCut } from '../../support/chunkings.ts';
+import {
+  type Fixture,
+  fixtureBytes,
+  fixtures,
+  fixtureText,
+  haveFixtures,
+  unlessRecorded,
+} from '../../support/fixtures.ts';
 import { play, TOOLS, targetWith } from './transcript.ts';
-
-const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
-const THERE = existsSync(`${FIXTURES}index.json`);
-
-interface Row {
-  readonly file: string;
-  readonly protocol: string;
-  readonly kind: string;
-  readonly status: number | null;
-  readonly request: string | null;
-  readonly anomalies: readonly string[];
-}
 
 const PROTOCOLS: Readonly<Record<string, Codec>> = {
   messages: anthropicMessages,
@@ -35,19 +29,17 @@ const PROTOCOLS: Readonly<Record<string, Codec>> = {
   responses: openaiResponses,
 };
 
-const rows: readonly Row[] = THERE
-  ? (JSON.parse(readFileSync(`${FIXTURES}index.json`, 'utf8')) as Row[]).filter(
-      ({ file, protocol, status, anomalies }) =>
-        protocol in PROTOCOLS &&
-        // Calls without ids are rewritten.
-        !file.includes('without_id') &&
-        (status ?? 200) < 400 &&
-        !anomalies.some((each) => /start/.test(each)),
-    )
-  : [];
+const rows = fixtures(
+  ({ file, protocol, status, anomalies }) =>
+    protocol in PROTOCOLS &&
+    // Calls without ids are rewritten.
+    !file.includes('without_id') &&
+    (status ?? 200) < 400 &&
+    !anomalies.some((each) => /start/.test(each)),
+);
 
 /** The recorded request; without one (or without tools in it), a request with tools that the reply does not call. */
-function sentOf(row: Row, protocol: Codec): Conversation {
+function sentOf(row: Fixture, protocol: Codec): Conversation {
   const nothing: Conversation = {
     model: 'm',
     system: [],
@@ -57,33 +49,30 @@ function sentOf(row: Row, protocol: Codec): Conversation {
   };
   if (row.request === null) return nothing;
   try {
-    const body = parseJson(readFileSync(FIXTURES + row.request, 'utf8')) as Json;
+    const body = parseJson(fixtureText(row.request)) as Json;
     const sent = protocol.decodeRequest(body);
     // Thinking in tags without any tool to call: the feature does not read it, so it stays as recorded.
-    const thinks = /(?:<|\\u003c)think/.test(readFileSync(FIXTURES + row.file, 'utf8'));
+    const thinks = /(?:<|\\u003c)think/.test(fixtureText(row.file));
     return sent.tools.length > 0 || thinks ? sent : { ...sent, tools: TOOLS };
   } catch {
     return nothing;
   }
 }
 
-function eventsOf(row: Row, sent: Conversation): StreamEvent[] {
+function eventsOf(row: Fixture, sent: Conversation): StreamEvent[] {
   const protocol = PROTOCOLS[row.protocol]!;
   const target = { ...targetWith(), protocol: protocol.name as ProtocolName };
   const context = { sent, target, notes: new Notes() };
-  const bytes = new Uint8Array(readFileSync(FIXTURES + row.file));
+  const bytes = fixtureBytes(row.file);
   if (row.kind !== 'sse') {
     const body = parseJson(new TextDecoder().decode(bytes));
     return [...replyEvents(protocol.decodeReply(body, context))];
   }
-  const decoder = protocol.decodeStream(context);
-  const parser = new SseParser();
-  const frames = [...parser.push(bytes), ...parser.end()];
-  return [...frames.flatMap((frame) => [...decoder.push(frame)]), ...decoder.end()];
+  return decodeCut(protocol.decodeStream(context), bytes);
 }
 
 /** Other tests cover recorded calls that are broken on the wire. */
-function changed(row: Row): string | undefined {
+function changed(row: Fixture): string | undefined {
   const sent = sentOf(row, PROTOCOLS[row.protocol]!);
   let events: StreamEvent[];
   try {
@@ -104,9 +93,7 @@ function changed(row: Row): string | undefined {
   return `${row.file}: ${played.notes || 'no note'} at ${at} ${JSON.stringify(events[at])?.slice(0, 200)}`;
 }
 
-const suite = THERE ? describe : describe.skip;
-
-suite(THERE ? 'recorded replies' : 'SKIPPED: the recordings are not beside this checkout', () => {
+describe.skipIf(!haveFixtures)(`recorded replies${unlessRecorded}`, () => {
   test('the recordings cover all three protocols', () => {
     expect(rows.length).toBeGreaterThan(1000);
     expect(new Set(rows.map(({ protocol }) => protocol)).size).toBeGreaterThan(2);

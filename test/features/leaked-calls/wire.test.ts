@@ -1,8 +1,6 @@
 /** Leaked calls on the wire: recorded streams keep every byte, and leaked streams come out as real calls. */
 
 import { describe, expect, test } from 'bun:test';
-import { existsSync, readFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import fc from 'fast-check';
 import { anthropicMessages } from '../../../src/codecs/anthropic-messages/index.ts';
 import type { Codec } from '../../../src/codecs/codec.ts';
@@ -16,10 +14,15 @@ import type { StreamPipeline } from '../../../src/gateway/stream/pipeline.ts';
 import { Translator } from '../../../src/gateway/stream/translator.ts';
 import { SseParser } from '../../../src/lib/bytes/sse.ts';
 import { isObject, type Json, type JsonObject } from '../../../src/lib/json/json.ts';
+import {
+  fixtureBytes,
+  fixtures,
+  fixtureText,
+  haveFixtures,
+  unlessRecorded,
+} from '../../support/fixtures.ts';
 import { characters, STREAMED, targetWith } from './transcript.ts';
 
-const FIXTURES = fileURLToPath(new URL('../../../../shared/fixtures/', import.meta.url));
-const THERE = existsSync(`${FIXTURES}index.json`);
 const PROTOCOLS: Readonly<Record<string, Codec>> = {
   messages: anthropicMessages,
   chat: openaiChat,
@@ -67,26 +70,15 @@ function through(
   return Buffer.concat(out.map((part) => Buffer.from(part as Uint8Array)));
 }
 
-const rows = THERE
-  ? (
-      JSON.parse(readFileSync(`${FIXTURES}index.json`, 'utf8')) as {
-        readonly file: string;
-        readonly protocol: string;
-        readonly kind: string;
-        readonly anomalies: readonly string[];
-        readonly request: string | null;
-      }[]
-    ).filter(({ protocol, kind, anomalies }) => {
-      return (
-        protocol in PROTOCOLS && kind === 'sse' && !anomalies.some((each) => /start/.test(each))
-      );
-    })
-  : [];
+const rows = fixtures(
+  ({ protocol, kind, anomalies }) =>
+    protocol in PROTOCOLS && kind === 'sse' && !anomalies.some((each) => /start/.test(each)),
+);
 
 /** With the tool choice of the recorded request: a call that was asked for may end in `stop`. */
 function withChoice(codec: Codec, request: string | null) {
   if (request === null) return STREAMED;
-  const text = readFileSync(FIXTURES + request, 'utf8');
+  const text = fixtureText(request);
   if (!text.includes('"tool_choice"')) return STREAMED;
   const { toolChoice } = codec.decodeRequest(JSON.parse(text)).settings;
   return { ...STREAMED, settings: { ...STREAMED.settings, toolChoice } };
@@ -96,29 +88,26 @@ const LF = 0x0a;
 const NOTHING = new Uint8Array(0);
 const BLANK_LINE = Buffer.from('\n\n');
 
-(THERE ? describe : describe.skip)(
-  THERE ? 'recorded streams' : 'SKIPPED: the recordings are not beside this checkout',
-  () => {
-    test('every byte stays, in pieces of any size', () => {
-      const wrong: string[] = [];
-      for (const { file, protocol, request } of rows) {
-        const bytes = new Uint8Array(readFileSync(FIXTURES + file));
-        if (/(?:<|\\u003c)think/.test(new TextDecoder().decode(bytes))) continue;
-        const size = 1 + (file.length % 700);
-        const chunks: Uint8Array[] = [];
-        for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
-        const codec = PROTOCOLS[protocol]!;
-        const passed = through(codec, codec, chunks, true, withChoice(codec, request));
-        // Clients lose a last frame without its blank line.
-        const isEnded = bytes.subarray(-2).every((byte) => byte === LF);
-        const whole = Buffer.concat([bytes, isEnded ? NOTHING : BLANK_LINE]);
-        if (!whole.equals(passed)) wrong.push(file);
-      }
-      expect(rows.length).toBeGreaterThan(300);
-      expect(wrong).toEqual([]);
-    });
-  },
-);
+describe.skipIf(!haveFixtures)(`recorded streams${unlessRecorded}`, () => {
+  test('every byte stays, in pieces of any size', () => {
+    const wrong: string[] = [];
+    for (const { file, protocol, request } of rows) {
+      const bytes = fixtureBytes(file);
+      if (/(?:<|\\u003c)think/.test(new TextDecoder().decode(bytes))) continue;
+      const size = 1 + (file.length % 700);
+      const chunks: Uint8Array[] = [];
+      for (let at = 0; at < bytes.length; at += size) chunks.push(bytes.subarray(at, at + size));
+      const codec = PROTOCOLS[protocol]!;
+      const passed = through(codec, codec, chunks, true, withChoice(codec, request));
+      // Clients lose a last frame without its blank line.
+      const isEnded = bytes.subarray(-2).every((byte) => byte === LF);
+      const whole = Buffer.concat([bytes, isEnded ? NOTHING : BLANK_LINE]);
+      if (!whole.equals(passed)) wrong.push(file);
+    }
+    expect(rows.length).toBeGreaterThan(300);
+    expect(wrong).toEqual([]);
+  });
+});
 
 const LEAK =
   'Looking.\n\n<｜DSML｜function_calls>\n<｜DSML｜invoke name="exec_command">\n<｜DSML｜parameter name="cmd" string="true">ls "a"</｜DSML｜parameter>\n</｜DSML｜invoke>\n</｜DSML｜function_calls>';

@@ -1,24 +1,17 @@
 /** Valid agent sessions as bodies of Chat, Responses and Messages, growing turn by turn; seeded. */
 
 import type { Json, JsonObject } from '../../../src/lib/json/json.ts';
+import { seeded } from '../../support/chunkings.ts';
 
 export type Mutable = Record<string, Json>;
 
 /** Seeded random choices; the same seed gives the same session. */
 export class Random {
-  #state: number;
+  /** In [0, 1). */
+  readonly next: () => number;
 
   constructor(seed: number) {
-    this.#state = seed >>> 0;
-  }
-
-  /** In [0, 1): mulberry32. */
-  next(): number {
-    this.#state = (this.#state + 0x6d2b79f5) >>> 0;
-    let t = this.#state;
-    t = Math.imul(t ^ (t >>> 15), t | 1);
-    t ^= t + Math.imul(t ^ (t >>> 7), t | 61);
-    return ((t ^ (t >>> 14)) >>> 0) / 4294967296;
+    this.next = seeded(seed);
   }
 
   /** An integer below `limit`. */

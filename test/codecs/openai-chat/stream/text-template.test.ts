@@ -8,7 +8,8 @@ import type { StreamEvent } from '../../../../src/conversation/events.ts';
 import type { SseFrame } from '../../../../src/lib/bytes/sse.ts';
 import { SseParser } from '../../../../src/lib/bytes/sse.ts';
 import type { JsonTemplate } from '../../../../src/lib/json/json-template.ts';
-import { bytesOf, NOTHING_SENT, recordedIsThere, rows, upstream } from '../recorded.ts';
+import { fixtureBytes, haveFixtures } from '../../../support/fixtures.ts';
+import { NOTHING_SENT, rows, upstream } from '../recorded.ts';
 
 const NO_BYTES = { bytes: new Uint8Array(0), from: 0, to: 0 };
 
@@ -159,12 +160,12 @@ describe('content without a parse', () => {
     expect(template.read(frame('b', 'x'), '')).toBeUndefined();
   });
 
-  if (!recordedIsThere) test.skip('SKIPPED: recorded streams are not available', () => {});
+  if (!haveFixtures) test.skip('SKIPPED: recorded streams are not available', () => {});
   else {
     test('recorded streams give the same events as a parse', () => {
       for (const { file } of rows.filter((row) => row.kind === 'sse')) {
         const parser = new SseParser();
-        agrees([...parser.push(bytesOf(file)), ...parser.end()], file);
+        agrees([...parser.push(fixtureBytes(file)), ...parser.end()], file);
       }
     });
   }
