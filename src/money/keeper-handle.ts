@@ -26,10 +26,14 @@ type ThreadOptions = ThreadStart & {
 
 type Answer = Extract<ThreadMessage, { answer: number }>;
 
+/** Milliseconds until a thread that could not be started, or died, begins anew. */
+const AGAIN_MS = 1000;
+
 /** In a thread, which begins with the first work for it. */
 export class KeeperThread implements KeeperHandle {
   readonly #waiting = new Map<number, (answer: Answer | undefined) => void>();
   #worker: Worker | undefined;
+  #again: ReturnType<typeof setTimeout> | undefined;
   #asked = 0;
   #closed = false;
   /** It could not be started when it was tried last. */
@@ -50,6 +54,15 @@ export class KeeperThread implements KeeperHandle {
       await ended;
     }
     this.#closed = true;
+    clearTimeout(this.#again);
+  }
+
+  /** Without it, what waits would be taken in with the next request. */
+  #lookAgain(): void {
+    this.#again ??= setTimeout(() => {
+      this.#again = undefined;
+      void this.look();
+    }, AGAIN_MS).unref();
   }
 
   #ask(
@@ -80,6 +93,7 @@ export class KeeperThread implements KeeperHandle {
     } catch (thrown) {
       this.#hasFailed = true;
       onProblem(messageOf(thrown));
+      this.#lookAgain();
       return undefined;
     }
     if (this.#hasFailed) onRecovered();
@@ -107,12 +121,13 @@ export class KeeperThread implements KeeperHandle {
     }
   }
 
-  /** The next work begins another one. */
   #died(message: string): void {
     if (this.#worker === undefined) return;
     this.#worker = undefined;
     for (const resolve of this.#waiting.values()) resolve(undefined);
     this.#waiting.clear();
-    if (!this.#closed && message !== 'its thread has ended') this.options.onProblem(message);
+    if (this.#closed || message === 'its thread has ended') return;
+    this.options.onProblem(message);
+    this.#lookAgain();
   }
 }

@@ -10,6 +10,8 @@ import { SHORT_RESULTS } from '../../src/features/tool-results/index.ts';
 import { KeyChanges } from '../../src/keys/key-changes.ts';
 import { KeySnapshotStore } from '../../src/keys/key-snapshot-store.ts';
 import { type KeySource, openKeyFile, RunTimeKeys } from '../../src/keys/run-time-keys.ts';
+import { KeeperThread } from '../../src/money/keeper-handle.ts';
+import { fileFolder } from '../../src/money/open-spend.ts';
 import { importSample } from '../../src/samples/store/export-import.ts';
 import { openIndex } from '../../src/samples/store/index-store.ts';
 import { StoreMaintenance } from '../../src/samples/store/maintenance.ts';
@@ -150,4 +152,21 @@ describe.skipIf(!HAS_LIMITS)('without a free descriptor', () => {
     index.close();
     await kept.close();
   });
+
+  test('the thread that keeps spend begins without another request', async () => {
+    const path = join(newFolder(), 'spend.db');
+    const told: string[] = [];
+    const keeper = new KeeperThread({
+      ...{ path, folder: fileFolder(path), writer: 'one', hasOthers: false },
+      keep: () => ({ rows: 1, totals: 1 }),
+      onProblem: (message) => told.push(message),
+      onRecovered: () => told.push('recovered'),
+      onRefused() {},
+    });
+    await withoutDescriptors(() => keeper.look());
+    expect(told).toEqual([expect.stringContaining('EMFILE')]);
+    await until(() => existsSync(path));
+    expect(told.at(-1)).toBe('recovered');
+    await keeper.close(1000);
+  }, 30_000);
 });
