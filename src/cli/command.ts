@@ -65,6 +65,8 @@ export const isGroup = (word: string | undefined): word is CommandGroup =>
 
 export interface CommandSpec {
   readonly name: string;
+  /** Words of other programs for the same: typed in its place, it is what was meant. */
+  readonly others?: readonly string[];
   /** The group of a rarely needed command. Both `hopgate debug replay` and `hopgate replay` work. */
   readonly group?: CommandGroup;
   /** Half a line, for lists. */

@@ -76,9 +76,11 @@ function parseInGroup(
 function find(name: string, commands: readonly CommandSpec[], program = 'hopgate'): CommandSpec {
   const command = commands.find((entry) => entry.name === name);
   if (command !== undefined) return command;
+  const meant = commands.find(({ others }) => others?.includes(name));
   const names = [...commands.map((entry) => entry.name), ...Object.keys(COMMAND_GROUPS)];
+  const near = meant ? ` Did you mean "${meant.name}"?` : hint(name, names);
   throw new UsageError(
-    `Unknown command "${name}".${hint(name, names)} See "${program} --help" for all of them.`,
+    `Unknown command "${name}".${near} See "${program} --help" for all of them.`,
   );
 }
 

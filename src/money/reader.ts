@@ -58,13 +58,14 @@ export class FileReader implements SpendReader {
 
   #open(): ReturnType<typeof openToRead> {
     const db = openToRead(this.path);
-    if (!this.#copies) return db;
     const schema = spendSchema();
     const { version } = db
       .query<{ version: number }, []>('SELECT user_version AS version FROM pragma_user_version')
       .get()!;
-    if (version === 0 || version >= schema.sqlite.version) return db;
+    if (version > 0 && (!this.#copies || version >= schema.sqlite.version)) return db;
     db.close();
+    // Its disk was full when it was made, or a gateway makes it now.
+    if (version === 0) throw new Error('there is nothing in it yet');
     const copy = openFileToRead(schema, this.path)!;
     this.#onClose = copy.onClose;
     return copy.db;

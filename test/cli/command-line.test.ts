@@ -20,6 +20,12 @@ describe('wrong usage exits 2 and says what was meant', () => {
   const cases: readonly (readonly [words: string, says: string])[] = [
     ['serv', 'Did you mean "serve"?'],
     ['docter', 'Did you mean "doctor"?'],
+    ['start', 'Did you mean "serve"?'],
+    ['spend', 'Did you mean "usage"?'],
+    ['validate', 'Did you mean "check"?'],
+    ['config', 'Did you mean "check"?'],
+    ['install', 'Did you mean "service"?'],
+    ['configure claude', 'Did you mean "setup"?'],
     ['completely-unknown', 'Unknown command "completely-unknown". See'],
     ['serve --prot 1', 'Did you mean "--port"?'],
     ['check --jsno', 'Did you mean "--json"?'],

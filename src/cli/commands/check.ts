@@ -9,6 +9,7 @@ import { plural } from '../terminal.ts';
 
 export const CHECK: CommandSpec = {
   name: 'check',
+  others: ['validate', 'config', 'test'],
   summary: 'check the configuration and show every mistake',
   description: [
     'Each problem is printed as FILE:LINE:COLUMN, with a suggestion if there is one. --schema prints the JSON Schema of the file, for editors.',

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { messageOf } from '../../lib/text/thrown.ts';
+import { whyUnreadable } from '../../lib/text/named-file.ts';
 import { prettyLine } from '../../telemetry/pretty-line.ts';
 import { type CommandSpec, type Invocation, UsageError } from '../command.ts';
 import { programPath } from '../run-program.ts';
@@ -80,7 +80,7 @@ async function logsOfFile(invocation: Invocation, file: string): Promise<number>
     await print(invocation, source as AsyncIterable<Uint8Array | string>);
     return 0;
   } catch (thrown) {
-    err.line(`hopgate: ${file}: ${messageOf(thrown)}`);
+    err.line(`hopgate: ${file} ${whyUnreadable(thrown)}`);
     return 1;
   }
 }

@@ -28,6 +28,7 @@ export function withFlags(config: Config, { text, number }: Flags): Config {
 
 export const SERVE: CommandSpec = {
   name: 'serve',
+  others: ['start', 'run', 'up'],
   summary: 'run the gateway',
   description: [
     'Listens on the configured address and prints one line to stdout when it is ready: "hopgate listening on http://HOST:PORT". Logs go to stderr.',

@@ -10,6 +10,7 @@ import { millis } from './samples/units.ts';
 
 export const STATUS: CommandSpec = {
   name: 'status',
+  others: ['ps', 'info'],
   summary: 'show whether the gateway is running and which targets are available',
   description: [
     'Asks the gateway at the configured address. It lists the exchanges that run, the targets used since the gateway started and, with shared engines, their state and all live replicas. A target that cools down is not used until the time shown, because its vendor refused, failed or limited requests.',

@@ -18,6 +18,7 @@ import { fittingTable } from '../terminal.ts';
 
 export const USAGE: CommandSpec = {
   name: 'usage',
+  others: ['spend', 'cost', 'costs', 'stats'],
   summary: 'report usage and spend',
   description: [
     'Reads the totals, even if the gateway is not running: of all replicas if engines.database is configured, else of this machine. Times are in UTC. Usage is counted in whole hours, sessions in whole days.',

@@ -36,12 +36,17 @@ export function readNamedFile(path: string, maxBytes: number): string {
     return readOpen(file, about.isFIFO(), maxBytes).toString('utf8');
   } catch (thrown) {
     if (thrown instanceof UnreadableFile) throw thrown;
-    const code = (thrown as NodeJS.ErrnoException).code ?? 'unknown';
-    throw new UnreadableFile(WORDS[code] ?? `cannot be read (${code})`, code, { cause: thrown });
+    throw new UnreadableFile(whyUnreadable(thrown), codeOf(thrown), { cause: thrown });
   } finally {
     if (file !== undefined) closeSync(file);
   }
 }
+
+const codeOf = (thrown: unknown) => (thrown as NodeJS.ErrnoException).code ?? 'unknown';
+
+/** The system's refusal to read a file, as the end of a sentence that begins with the file's name. */
+export const whyUnreadable = (thrown: unknown): string =>
+  WORDS[codeOf(thrown)] ?? `cannot be read (${codeOf(thrown)})`;
 
 const WORDS: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',

@@ -168,7 +168,8 @@ describe('logs', () => {
     const { code, err } = await world.run(['logs', '--user']);
     expect(code).toBe(1);
     expect(err).toContain('no service');
-    expect((await world.run(['logs', 'missing.log'])).code).toBe(1);
+    const missing = await world.run(['logs', 'missing.log']);
+    expect([missing.code, missing.err]).toEqual([1, 'hopgate: missing.log does not exist\n']);
   });
 
   test("the service's journal, through the options of journalctl", async () => {

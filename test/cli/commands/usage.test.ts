@@ -1,7 +1,7 @@
 /** `hopgate usage` by key: names beside ids, from the file of this machine and from the shared database. */
 
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test';
-import { writeFileSync } from 'node:fs';
+import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Secret } from '../../../src/config/secret.ts';
 import type { SpendJournal } from '../../../src/money/journal.ts';
@@ -212,6 +212,17 @@ test('as JSON, requests and the total are there, too', async () => {
     { requests: 2, tries: 4 },
     { requests: 1, tries: 1 },
   ]);
+});
+
+test('a file that its gateway could not fill (a full disk) is no internal error', async () => {
+  await triesOnFile(TRIES);
+  rmSync(stateFile('spend.db'));
+  writeFileSync(stateFile('spend.db'), '');
+  const { code, out, err } = await world.run(['usage']);
+  expect([code, out]).toEqual([1, '']);
+  expect(err).toBe(
+    `The spend in ${stateFile('spend.db')} cannot be read: there is nothing in it yet\n`,
+  );
 });
 
 test('where rows are gone and totals are not, the number of requests is unknown, not smaller', async () => {

@@ -23,6 +23,7 @@ import { probeProvider } from './provider.ts';
 
 export const DOCTOR: CommandSpec = {
   name: 'doctor',
+  others: ['diagnose', 'health'],
   summary: 'test the configuration, this machine and every provider, and say what to do',
   description: [
     'Checks the configuration, this machine, the engines, MCP servers and HTTP tools (none of their tools is run), and every provider: its name, the connection, each key, the model list, and an answer of one token (which the vendor may charge for). No secret is printed.',

@@ -27,6 +27,7 @@ export const ACTIONS = ['install', 'uninstall', 'status', 'logs'] as const;
 
 export const SERVICE: CommandSpec = {
   name: 'service',
+  others: ['install', 'daemon'],
   group: 'admin',
   summary: 'run the gateway in the background, started at login or at boot',
   description: [

@@ -77,6 +77,7 @@ function baseOf(
 
 export const SETUP: CommandSpec = {
   name: 'setup',
+  others: ['configure', 'connect'],
   summary: 'configure a client to use this gateway, or undo it',
   description: [
     "Shows what would change in the client's settings, asks, and writes it. Everything else in the file stays as it is. --revert restores the file byte for byte.",
