@@ -156,6 +156,8 @@ export const PROFILE_FACTS = {
   reservedTools: texts("Tool names of the vendor's own; such tools are renamed."),
   // True.
   rootUnions: flag("Accepts anyOf, oneOf, allOf, enum and not at the root of a tool's schema."),
+  // True. Otherwise they are sent as text.
+  toolReferences: flag('Messages: accepts tool_reference blocks.'),
   // True.
   contentParts: flag('Chat: accepts lists of text parts as content.'),
   // True.

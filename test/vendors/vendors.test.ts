@@ -88,6 +88,7 @@ const TABLE: Readonly<Record<string, Row>> = {
     models: {
       'kimi/kimi-k2-0905-preview': { thinkingDefault: undefined, images: false },
       'kimi/kimi-k2-thinking-turbo': { thinkingDefault: 'always', reasoningReplay: 'calls' },
+      'kimi-anthropic/kimi-k3': { toolReferences: false },
       'kimi/kimi-k2.5': { thinkingDefault: 'on', images: undefined, emptyReplies: false },
     },
     errors: [

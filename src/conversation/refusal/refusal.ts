@@ -105,6 +105,10 @@ const SHAPES: readonly (readonly [RegExp, Partial<Profile>])[] = [
     /unknown variant function, expected one of system|role field that is in \[user, assistant, system, tool\]\. got function|input tag function found using .{0,10}role/,
     { legacyFunctions: false },
   ],
+  [
+    /unknown variant tool_reference|input tag tool_reference found|tool_reference\b.{0,40}(?:not supported|unsupported)|(?:unsupported|unknown|invalid) (?:content )?(?:block )?type:? tool_reference/,
+    { toolReferences: false },
+  ],
   [/only supports single tool-calls at once/, { parallelCalls: false }],
   [/unexpected role user after role tool/, { userAfterTool: false }],
   [
@@ -298,7 +302,11 @@ const WANTS_REASONING = {
 } as const;
 
 /** Facts about another spelling of the same: no request says less for it, and later ones get it at once. */
-const SPELLINGS: ReadonlySet<string> = new Set(['foreignParts', 'legacyFunctions']);
+const SPELLINGS: ReadonlySet<string> = new Set([
+  'foreignParts',
+  'legacyFunctions',
+  'toolReferences',
+]);
 
 const ITEM_IDS: readonly FieldPath[] = [['input', '*', 'id']];
 

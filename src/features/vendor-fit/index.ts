@@ -14,7 +14,7 @@ import { fitBoundThinking, fitChatTools, fitReasoning } from './reasoning.ts';
 import { fitReplay } from './replay.ts';
 import type { FitContext, FitRule } from './rule.ts';
 import { fitSpelling } from './spelling.ts';
-import { fitChoice, fitTools, fitToolTypes } from './tools.ts';
+import { fitChoice, fitToolReferences, fitTools, fitToolTypes } from './tools.ts';
 import { fitChatTemplate, fitInstructions, fitNeighbours, fitTurns } from './turn-order.ts';
 
 // Reasoning is decided first: tool choice, parameters and replay depend on it. Spelling is last: any
@@ -27,6 +27,7 @@ const RULES: readonly FitRule[] = [
   fitStream,
   fitFormat,
   fitTools,
+  fitToolReferences,
   fitMedia,
   fitInstructions,
   fitChatTemplate,

@@ -73,6 +73,7 @@ function needlesFor(profile: Profile, protocol: ProtocolName): readonly string[]
   addIf(profile.jsonObject === false, ...fields.json);
   addIf(profile.images === false, ...fields.images);
   addIf(profile.imagesInResults === false, '"tool"');
+  addIf(profile.toolReferences === false, '"tool_reference"');
   addIf(profile.documents === false, ...fields.documents);
   addIf(profile.userAfterTool === false, '"tool"', '"tool_result"', '"function_call_output"');
   addIf(profile.callIds !== undefined, '"tool_calls"', '"tool_call_id"', '"tool_use', '"call_id"');

@@ -1,6 +1,6 @@
 /** Fits tool declarations and the tool choice to what the vendor accepts. */
 
-import { editNode, mapUnchanged, withParts } from '../../conversation/edit.ts';
+import { editNode, mapBlocks, mapUnchanged, withParts } from '../../conversation/edit.ts';
 import { willReason } from '../../conversation/models/will-reason.ts';
 import { Notes } from '../../conversation/notes.ts';
 import type { Profile } from '../../conversation/profile-facts.ts';
@@ -8,7 +8,7 @@ import { choiceInstruction } from '../../conversation/tools/forced-choice.ts';
 import { plainRoot, rootSchema, toolSchema } from '../../conversation/tools/root-schema.ts';
 import { declaredBefore } from '../../conversation/tools/tool-names.ts';
 import { withToolTypes } from '../../conversation/tools/tool-types.ts';
-import type { Tool, ToolChoice } from '../../conversation/types.ts';
+import type { Block, Tool, ToolChoice } from '../../conversation/types.ts';
 import { isObject, type Json, type JsonObject } from '../../lib/json/json.ts';
 import { canBeOff } from './reasoning.ts';
 import type { FitRule } from './rule.ts';
@@ -89,6 +89,24 @@ function declaredOnce(tools: readonly Tool[], notes: Notes): readonly Tool[] {
       : tool,
   );
 }
+
+/** What Claude Code found by its search for tools, in words for vendors that know no references. */
+export const fitToolReferences: FitRule = (conversation, { profile, protocol, notes }) => {
+  if (profile.toolReferences !== false || protocol !== 'anthropic-messages') return conversation;
+  const inWords = (block: Block): Block => {
+    if (block.type !== 'opaque' || block.name !== 'tool_reference') return block;
+    notes.addOnce('content_bridged', '/messages', 'tool_reference as text');
+    return { type: 'text', text: block.text ?? 'A tool is now available.' };
+  };
+  const turns = mapUnchanged(conversation.turns, (turn) =>
+    mapBlocks(turn, (block) => {
+      if (block.type !== 'tool-result') return block;
+      const content = mapUnchanged(block.content, inWords);
+      return content === block.content ? block : editNode(block, { content });
+    }),
+  );
+  return withParts(conversation, { turns });
+};
 
 /** Another object where the codec has to write other types of tools, which it does itself: answers are read by the names of these. */
 export const fitToolTypes: FitRule = (conversation, { profile, protocol, sameProtocol }) => {

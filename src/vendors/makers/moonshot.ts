@@ -56,6 +56,9 @@ export const moonshot: Vendor = {
     },
     'kimi-anthropic': {
       ...MESSAGES_FORM,
+      // "Invalid request Error" to every later request (github.com/router-for-me/CLIProxyAPI/issues/4405,
+      // github.com/MoonshotAI/kimi-cli/issues/2223)
+      toolReferences: false,
       documents: false,
     },
   },
