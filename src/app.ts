@@ -32,38 +32,45 @@ export const createApp: CreateApp = (options) => {
     .use(endpointsPlugin(services))
     .use(healthPlugin(services));
 
-  // The path of a request may begin behind a host of any length.
-  const app: AnyElysia = new Elysia({ name: 'hopgate', handler: { standardHostname: false } })
-    .onError(errors.handle(() => app.routes))
-    .use(native)
-    .use(modelsPlugin(services))
-    .use(metricsPlugin(services))
-    .use(targetHealthPlugin(services))
-    .use(aboutPlugin(services))
-    .use(usagePlugin(services))
-    .use(
-      onDemand('/v1/memory', errors, () =>
-        import('./features/memory/api/plugin.ts').then((m) => m.memoryPlugin(services.memoryApi)),
-      ),
-    )
-    .use(
-      onDemand('/admin/v1', errors, () =>
-        import('./admin/plugin.ts').then(({ adminPlugin }) => adminPlugin(services.admin)),
-      ),
-    )
-    .use(
-      onDemand('/ui', errors, () =>
-        import('./ui/plugin.ts').then(({ uiPlugin }) => uiPlugin(services.ui)),
-      ),
-    )
-    .use(
-      onDemand('/docs', errors, () =>
-        import('./manual/plugin.ts').then((m) => m.manualPlugin(services)),
-      ),
-    );
+  let app: AnyElysia | undefined;
+  // Made with the first request that is none of these. The path of a request may begin behind a host of any length.
+  const makeApp = (): AnyElysia =>
+    new Elysia({ name: 'hopgate', handler: { standardHostname: false } })
+      .onError(errors.handle(() => app!.routes))
+      .use(native)
+      .use(modelsPlugin(services))
+      .use(metricsPlugin(services))
+      .use(targetHealthPlugin(services))
+      .use(aboutPlugin(services))
+      .use(usagePlugin(services))
+      .use(
+        onDemand('/v1/memory', errors, () =>
+          import('./features/memory/api/plugin.ts').then((m) => m.memoryPlugin(services.memoryApi)),
+        ),
+      )
+      .use(
+        onDemand('/admin/v1', errors, () =>
+          import('./admin/plugin.ts').then(({ adminPlugin }) => adminPlugin(services.admin)),
+        ),
+      )
+      .use(
+        onDemand('/ui', errors, () =>
+          import('./ui/plugin.ts').then(({ uiPlugin }) => uiPlugin(services.ui)),
+        ),
+      )
+      .use(
+        onDemand('/docs', errors, () =>
+          import('./manual/plugin.ts').then((m) => m.manualPlugin(services)),
+        ),
+      );
+
+  const fetchApp = (request: Request) => {
+    app ??= makeApp();
+    return app.fetch(request);
+  };
 
   return {
-    app: services.cors.around(answerAll(nativeRoutes(native), app, services)),
+    app: services.cors.around(answerAll(nativeRoutes(native), fetchApp, services)),
     ...services.lifecycle,
   };
 };

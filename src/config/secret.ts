@@ -66,14 +66,19 @@ export function secretsIn(
   isWanted: (path: readonly string[], text: string) => boolean = () => true,
 ): readonly string[] {
   const found = new Set<string>();
-  const walk = (part: unknown, path: readonly string[]): void => {
+  const path: string[] = [];
+  const walk = (part: unknown): void => {
     if (part instanceof Secret) {
       if (!isWanted(path, part.reveal())) return;
       for (const one of credentialsIn(part.reveal(), path.at(-1) ?? '')) found.add(one);
     } else if (typeof part === 'object' && part !== null) {
-      for (const [key, inner] of Object.entries(part)) walk(inner, [...path, key]);
+      for (const [key, inner] of Object.entries(part)) {
+        path.push(key);
+        walk(inner);
+        path.pop();
+      }
     }
   };
-  walk(value, []);
+  walk(value);
   return [...found].filter((text) => text.length >= MIN_SECRET && !/^sha256:/i.test(text));
 }

@@ -30,7 +30,7 @@ export interface App {
  */
 export function answerAll(
   routes: Routes,
-  rest: { fetch(request: Request): Response | Promise<Response> },
+  rest: (request: Request) => Response | Promise<Response>,
   {
     errors,
     connections,
@@ -50,7 +50,7 @@ export function answerAll(
       if (refusal !== undefined) return refusal;
       addresses.restore(request);
       const mended = mendedPath(pathOf(request.url));
-      if (mended === undefined) return rest.fetch(request);
+      if (mended === undefined) return rest(request);
       const { path, deployment } = mended;
       const answers = memberOf(routes, path);
       const answer = answers?.[request.method as keyof typeof answers];
@@ -58,7 +58,7 @@ export function answerAll(
         return answer(Object.assign(request, { params: {}, deployment }));
       }
       const query = targetOf(request.url).slice(pathOf(request.url).length);
-      return rest.fetch(new Request(localUrl(path + query).href, request));
+      return rest(new Request(localUrl(path + query).href, request));
     },
   };
 }
