@@ -29,7 +29,7 @@ export interface FeaturesOptions {
   readonly version: string;
   readonly ask: AskModel;
   readonly ledgers: Ledgers;
-  /** Undefined while `memory.enabled` is off. Read it anew for each exchange: a reload changes it. */
+  /** Undefined while `memory.enabled` is off. Read it again for each exchange: a reload changes it. */
   readonly memory: Memory | undefined;
 }
 

@@ -68,7 +68,7 @@ export interface Features {
   configure(config: Config): void;
   /** Opens the files that are otherwise opened on first use; logs trouble with them. */
   openStores(): void;
-  /** Resolves when no tool server runs any more. */
+  /** Resolves when every tool server has ended. */
   close(): Promise<void>;
 }
 

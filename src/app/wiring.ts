@@ -1,4 +1,4 @@
-/** Everything that the routes of the server use: made once for a process, configured anew by a reload. */
+/** Everything that the routes of the server use: made once for a process, configured again by a reload. */
 
 import { join, resolve } from 'node:path';
 import type { AdminOptions } from '../admin/plugin.ts';

@@ -90,7 +90,7 @@ function unusableCertificate({ listen: { tls } }: Exposure): string | undefined 
 
 /**
  * Why this configuration is not served, as a message; undefined when it is. A server that runs keeps its certificate
- * when the files cannot be used any more, so the certificate is no reason here.
+ * when the files can no longer be used, so the certificate is no reason here.
  */
 export function refusalToServe(exposure: Exposure): string | undefined {
   if (!isExposed(exposure)) return undefined;

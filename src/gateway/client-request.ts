@@ -66,7 +66,7 @@ export interface ReadOptions {
   readonly mend?: RepairBody | undefined;
   /** `limits.blocks`: a body with more is not decoded; 0 = no limit. */
   readonly mostBlocks?: number;
-  /** What sessions held before; left out: every turn is read anew. */
+  /** What sessions held before; undefined: every turn is read in full. */
   readonly histories?: Histories | undefined;
   /** Whose session it is; needed with `histories`. */
   readonly asker?: Asker;

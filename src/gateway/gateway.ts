@@ -36,7 +36,7 @@ export interface GatewayOptions {
   readonly accounts?: Accounts;
   /** For bodies that cannot be read as they are. */
   readonly repairBody?: RepairBody;
-  /** Left out: every turn is read anew. */
+  /** Undefined: every turn is read in full. */
   readonly histories?: ReadOptions['histories'];
   /** Left out: a request that continues an answer is a session by itself, unless the client names one. */
   readonly continued?: ContinuedSessions;

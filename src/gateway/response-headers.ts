@@ -1,4 +1,4 @@
-/** The headers of what the client gets: built anew, hop-by-hop ones never copied. */
+/** The headers of the client's answer: built from scratch, hop-by-hop ones never copied. */
 
 import type { Notes } from '../conversation/notes.ts';
 import { type Target, targetName } from '../conversation/target.ts';

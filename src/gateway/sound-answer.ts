@@ -11,7 +11,7 @@ import type { Interceptor } from '../features/feature.ts';
 
 const NOTHING: readonly StreamEvent[] = [];
 
-/** The first interceptor. An event without its mark is not the vendor's any more: from it on, the encoder writes. */
+/** The first interceptor. An event without its mark is no longer the vendor's: from there on, the encoder writes. */
 export class SoundAnswer implements Interceptor {
   constructor(private readonly notes: Notes) {}
 

@@ -47,7 +47,7 @@ export const timerSeconds = (ms: number): number => (ms <= 0 ? 0 : Math.ceil(ms 
 
 /**
  * The runtime closes a connection by a timer that is set by request and is not moved by what comes in; so it is
- * set anew at each step: while the body is read, off while the answer is made (a model may think for minutes),
+ * set again at each step: while the body is read, off while the answer is made (a model may think for minutes),
  * and on again when the exchange is over.
  */
 export class Connections implements TickTask {

@@ -84,7 +84,7 @@ export class KeyRing {
     return new Lease(this, chosen!, undefined, now);
   }
 
-  /** The key of this name, for what it alone can see; undefined: it is not configured any more. */
+  /** The key of this name, for what it alone can see; undefined: it is no longer configured. */
   leaseNamed(label: string | undefined): Lease | undefined {
     const key = this.#keys.find(({ secret }) => secret?.label === label);
     return key && new Lease(this, key, undefined, this.#clock());

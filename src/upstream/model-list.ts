@@ -61,7 +61,7 @@ export function vendorUrl({ baseUrl, query }: ProviderConfig, path: string): URL
 export const modelIds = (json: Json | undefined): readonly string[] | undefined =>
   modelsIn(json)?.names;
 
-/** What a vendor lists: names as `model` of a request wants them, and what it says of each. */
+/** The models that a vendor lists: names as `model` of a request wants them, and its facts about each. */
 export interface VendorList {
   readonly names: readonly string[];
   /** Of those of which it says anything. */

@@ -105,7 +105,7 @@ function overSocket({ transport, timeouts, answers }: ProviderConfig, http: Tran
   return socketTransport({ http, proxy, tls, connectMs, mostBytes: answers.frameBytes });
 }
 
-/** Read anew for every connection, so that a renewed certificate needs no restart; undefined: the usual. */
+/** Read again for every connection, so that a renewed certificate needs no restart; undefined: the usual. */
 function tlsOptions(tls: TransportConfig['tls']): (() => Promise<UpstreamTls>) | undefined {
   const { verify, caFile, certFile, keyFile } = tls;
   if (verify && (caFile ?? certFile ?? keyFile) === undefined) return undefined;

@@ -1,4 +1,4 @@
-/** The shared engines of a process, and what is told of them: log lines, metrics, and `GET /health/engines`. */
+/** The shared engines of a process, and what is reported about them: log lines, metrics, and `GET /health/engines`. */
 
 import type { Config } from '../../config/config.ts';
 import { openEngines } from '../../state/engines/open-engines.ts';

@@ -1,4 +1,4 @@
-/** The keys made at run time, in the file of this machine or in the database of all replicas, and what is told of them. */
+/** The keys made at run time, in the file of this machine or in the database of all replicas, and what is reported about them. */
 
 import { join } from 'node:path';
 import { BEGINNING } from '../../keys/key-store.ts';
@@ -39,7 +39,7 @@ export function keyServices(
   return { keys, report: () => keys.report };
 }
 
-/** How many keys of the file of this machine are not in the database: they do not work any more. Never rejects. */
+/** How many keys of the file of this machine are not in the database: they no longer work. Never rejects. */
 async function keysLeft(path: string, keys: RunTimeKeys): Promise<number> {
   try {
     const file = keyFileToRead(path);
@@ -50,7 +50,7 @@ async function keysLeft(path: string, keys: RunTimeKeys): Promise<number> {
     );
     return left.length;
   } catch {
-    // A file that cannot be read is told by the command that takes its keys over.
+    // The command that takes its keys over reports a file that cannot be read.
     return 0;
   }
 }

@@ -313,7 +313,7 @@ function unusablePems({ caFile, certFile, keyFile }: Own['tls'], path: Path): re
   return issues;
 }
 
-/** Of this hop, of the body as it is sent anew, or the client's credentials for this gateway: no list lets them through. */
+/** Of this hop, of the body as it is sent again, or the client's credentials for this gateway: no list lets them through. */
 export const NEVER_FORWARDED =
   /^(?:accept-encoding|api-key|authorization|baggage|cdn-loop|connection|content-(?:encoding|length|type)|cookie2?|expect|forwarded|hopgate-loop|host|keep-alive|origin|proxy-.*|referer|te|traceparent|tracestate|trailer|transfer-encoding|upgrade|via|x-api-key|x-forwarded-.*|x-goog-api-key|x-hopgate-.*|x-real-ip)$/;
 

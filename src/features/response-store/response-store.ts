@@ -584,7 +584,7 @@ export class ResponseStore {
     try {
       this.#opened?.close();
     } catch {
-      // It is not used any more.
+      // It is no longer used.
     }
     this.#opened = undefined;
     this.#problem(what, thrown, '; keeping responses in memory only');

@@ -240,7 +240,7 @@ function injectChoice(
 
 const AUTO: ToolChoice = { type: 'auto' };
 
-/** @param done the forced call has been made, or cannot be made any more, so the model may answer */
+/** @param done the forced call has been made, or can no longer be made, so the model may answer */
 function mapChoice(choice: ToolChoice, offer: Offer, done: boolean): ToolChoice {
   const standIn = (name: string) => offer.tools.find(({ declared }) => declared?.name === name);
   switch (choice.type) {

@@ -104,7 +104,7 @@ export class NamedIds implements Feature {
 
   request(conversation: Conversation, { hop }: FeatureContext): Conversation {
     if (this.#refusal !== undefined) throw this.#refusal;
-    // A vendor may read the other of two members with one name. The body is written anew, with the one that was checked.
+    // A vendor may read the other of two members with one name. The body is written again, with the one that was checked.
     return hop === 1 && this.#isAmbiguous ? { ...conversation } : conversation;
   }
 }

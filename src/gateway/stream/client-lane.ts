@@ -22,7 +22,7 @@ export interface WritingStream {
 
 /** A conversation up to and including one response. */
 export interface RememberedChain {
-  /** Oldest first; parsed anew with each call. */
+  /** Oldest first; parsed again with each call. */
   items(): readonly JsonObject[];
 }
 

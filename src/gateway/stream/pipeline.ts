@@ -45,7 +45,7 @@ export interface StreamPipeline {
   readonly endGiven: boolean;
   /** The vendor's own ending has been given; looked for in what was kept, so not to be asked with each chunk. */
   readonly isWhole: boolean;
-  /** Nothing of the answer is to come any more, whether or not the vendor's formal ending has; as {@link isWhole}. */
+  /** No more of the answer will come, whether or not the vendor's formal ending has; as {@link isWhole}. */
   readonly isFinished: boolean;
   /** No frame is half written: a keep-alive may follow. */
   readonly allowsKeepAlive: boolean;

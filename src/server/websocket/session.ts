@@ -152,7 +152,7 @@ export class SocketSession {
     this.port.close(code, error?.message.slice(0, 100) ?? 'The gateway is restarting.');
   }
 
-  /** The socket is closed: nothing goes out any more. */
+  /** The socket is closed: nothing is sent after it. */
   closed(): void {
     this.#over = true;
     this.#drop();

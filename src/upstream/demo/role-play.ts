@@ -55,7 +55,7 @@ export function playRole(request: DemoRequest): Omit<Plan, 'reasoning'> | undefi
 
 const firstOf = (found: RegExpExecArray | null): string => found?.slice(1).find(Boolean) ?? '';
 
-/** What a question is about, for a recall. */
+/** The subject of a question, for a recall. */
 function subjectOf(question: string): string {
   const bare = FILLERS.reduce((rest, filler) => rest.replace(filler, ' '), question);
   return bare.replace(/\s+/g, ' ').trim() || question;

@@ -7,7 +7,7 @@ import type { Upstream } from '../upstream.ts';
 import type { CooldownReason } from './cooldown.ts';
 import type { CooldownChange, Key } from './place.ts';
 
-/** That a cooldown is over is told for so long. */
+/** Milliseconds for which replicas tell each other that a cooldown is over. */
 const OVER_MS = 15_000;
 const MAX_SEEN = 10_000;
 /** Clients choose the names of models. */
@@ -15,7 +15,7 @@ const MAX_NAME = 200;
 /** Failures elsewhere may be those of that replica's network: an answer here that is not older counts for more. */
 const PROOF_MS = 5000;
 
-/** What one replica tells the others. */
+/** A message of one replica to the others. */
 interface CooldownHint {
   readonly provider: string;
   /** A digest of the key; left out: every key. */

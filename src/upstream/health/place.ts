@@ -28,7 +28,7 @@ export interface PlaceFailure {
   readonly message: string;
 }
 
-/** What the vendor said last about its limits. */
+/** The limits that the vendor reported last. */
 export interface SeenQuotas {
   /** Milliseconds since 1970. */
   readonly time: number;
@@ -202,7 +202,7 @@ export class Lease {
     return this.#key.secret?.label;
   }
 
-  /** Its place was available or due when it was chosen, and is not any more. */
+  /** Its place was available or due when it was chosen, and no longer is. */
   isBarred(now: number): boolean {
     const place = this.#place;
     if (place === undefined || place.availability(now) !== COOLING) return false;
@@ -222,7 +222,7 @@ export class Lease {
     this.#place?.sawHeaders(headers, this.#sentAt);
   }
 
-  /** What went wrong, for those who look at the place. */
+  /** Notes the last failure, for people. */
   noteFailure(failure: PlaceFailure): void {
     if (this.#place !== undefined) this.#place.lastFailure = failure;
   }

@@ -35,7 +35,7 @@ export interface RestingPart extends ShownCooldown {
 export interface HealthSnapshot {
   readonly targets: readonly { readonly target: string; readonly state: TargetState }[];
   readonly rests: readonly RestingPart[];
-  /** What models have taught by refusing, while this process runs. */
+  /** Facts that refusals of models have taught while this process runs. */
   readonly learnt?: readonly { readonly target: string; readonly facts: readonly string[] }[];
 }
 

@@ -66,7 +66,7 @@ export class Connection implements TickTask, AbortListener, ConnectionControl {
   #gone: { readonly error: unknown } | undefined;
   /** Nothing of it has been written. */
   #request: RequestBytes | undefined;
-  /** What the socket did not take; undefined: nothing. */
+  /** Bytes that the socket did not take; undefined: none. */
   #unsent: Uint8Array[] | undefined;
   /** The rest is written with the next turn. */
   #goesOn = false;

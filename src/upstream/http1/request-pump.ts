@@ -33,7 +33,7 @@ export class RequestPump {
     if (this.#state !== 'over') this.#state = 'stopped';
   }
 
-  /** What came before is written: reads the next piece, and sends it when it is there. */
+  /** Called when the piece before is written: reads the next one, and sends it when it is there. */
   next(): void {
     if (this.#state !== 'idle') return;
     this.#state = 'reading';

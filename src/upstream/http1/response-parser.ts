@@ -2,7 +2,7 @@
 
 import { FlatHeaders, type ReadonlyHeaders } from '../../lib/http/headers.ts';
 
-/** What came is no HTTP/1.1 answer; the connection is of no more use. */
+/** The bytes are no HTTP/1.1 answer; the connection cannot be used again. */
 export class MalformedReply extends Error {
   readonly code = 'malformed HTTP';
 }
@@ -64,7 +64,7 @@ const DONE = 8;
 export class ResponseParser {
   /** Known once it has come whole. */
   head: ReplyHead | undefined;
-  /** What is wrong with the bytes; nothing behind them is read. */
+  /** The fault of the bytes; nothing behind them is read. */
   malformed: MalformedReply | undefined;
   #state = HEAD;
   /** Of a head that has not come whole: its bytes, in memory that may be longer, and how many have been searched. */

@@ -33,7 +33,7 @@ interface PipeCompletion {
 
 // What a client who does not read makes this process hold, beside the sockets' own buffers.
 const HIGH_WATER_BYTES = 256 * 1024;
-// What a chunk holds besides its bytes, about.
+// Approximate memory of a chunk besides its bytes.
 const CHUNK_COST = 64;
 
 const joined = (chunks: Batch): Uint8Array =>
@@ -50,7 +50,7 @@ export class ResponseStream implements ResponseBody {
   #sink: ChunkSink | undefined;
   /** The sink is not done with the last chunk. */
   #slow = false;
-  /** What `#chunks` hold. */
+  /** Bytes of `#chunks`. */
   #held = 0;
   #over = false;
   #chunks: Uint8Array[] = [];

@@ -6,7 +6,7 @@ import { memberOf } from '../../lib/json/json-members.ts';
 import { fetchedSecrets, maskLiterals, secretLiterals } from '../../lib/text/secret-literals.ts';
 import { type ChunkSink, collect, type ResponseBody, type UpstreamAnswer } from '../transport.ts';
 
-/** What a platform says in an error. */
+/** An error of a platform, in its own words. */
 export interface PlatformError {
   readonly message: string;
   /** Its own name of the error: `ThrottlingException`, `RESOURCE_EXHAUSTED`. */

@@ -49,7 +49,7 @@ export class Renewed<T> {
     if (lease === undefined) return this.#renew();
     const { value, until = Number.POSITIVE_INFINITY } = lease;
     if (until - now > MARGIN_MS) {
-      // A failure is told to the request that finds none left.
+      // The request that finds none left reports the failure.
       if (now >= this.#renewAt) this.#renew().catch(() => {});
       return value;
     }

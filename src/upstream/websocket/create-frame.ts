@@ -11,7 +11,7 @@ import {
 } from '../../lib/json/json.ts';
 import { topLevelInSlices } from '../../lib/json/large-json.ts';
 
-/** What is larger is looked through in slices. */
+/** Larger bodies are looked through in slices. */
 const LARGE = 2 * 1024 * 1024;
 // A socket streams always, and has no background.
 const LEFT_OUT = new Set(['type', 'stream', 'background']);

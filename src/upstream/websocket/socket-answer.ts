@@ -7,7 +7,7 @@ import { collect } from '../transport.ts';
 
 const utf8 = new TextEncoder();
 
-/** What a frame says of itself. */
+/** A frame of a vendor, as far as it is read. */
 export interface VendorFrame {
   readonly type: string;
   readonly text: string;

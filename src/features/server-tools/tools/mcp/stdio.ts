@@ -97,7 +97,7 @@ export class GuardedStdio implements Transport {
     });
   }
 
-  /** Resolves when no process of the server runs any more. */
+  /** Resolves when every process of the server has ended. */
   async close(): Promise<void> {
     const guard = this.#guard;
     if (guard === undefined) return;
