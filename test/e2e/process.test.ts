@@ -165,6 +165,7 @@ describe.skipIf(process.platform !== 'linux')(
       'BUN_CONFIG_MAX_HTTP_REQUESTS',
       'MIMALLOC_PURGE_DELAY',
       'MIMALLOC_PURGE_HOLES_MIN_INTERVAL',
+      'BUN_JSC_codeBlockAgingLeaseMultiplier',
     ];
     const variablesOf = (pid: number) =>
       new Map(
@@ -184,7 +185,7 @@ describe.skipIf(process.platform !== 'linux')(
       });
       const variables = variablesOf(other.pid);
       await other.stop();
-      expect(NAMES.map((name) => variables.get(name))).toEqual(['65535', '77', '30000']);
+      expect(NAMES.map((name) => variables.get(name))).toEqual(['65535', '77', '30000', '20']);
     }, 30_000);
   },
 );

@@ -1,4 +1,4 @@
-/** Variables that Bun and its allocator read when a process begins, and never again (decision 14). */
+/** Variables that Bun, its engine and its allocator read when a process begins, and never again (decision 14). */
 
 const VARIABLES = {
   // Requests by `fetch` at a time, where a provider needs one: behind a proxy, or with HTTP/2. Bun's own limit is 256.
@@ -7,6 +7,9 @@ const VARIABLES = {
   // back at once is asked for again at once.
   MIMALLOC_PURGE_DELAY: '5000',
   MIMALLOC_PURGE_HOLES_MIN_INTERVAL: '30000',
+  // Compiled code is thrown away when nothing has run it for some five minutes, in place of one: what runs now and then
+  // would be compiled again and again.
+  BUN_JSC_codeBlockAgingLeaseMultiplier: '20',
 };
 
 /**
