@@ -29,6 +29,7 @@ const SENTENCES: readonly RegExp[] = [
     `(?:unsupported|unknown|invalid) (?:\\w{1,20} ){0,3}tool type:? ?(?:${UNKNOWN}|\\{type:${UNKNOWN})`,
   ),
   new RegExp(`(?:unsupported|unknown)[a-z ]{0,30} (?:input|item) (?:item )?type: ?${UNKNOWN}`),
+  /invalid input type:? (?:agent_message|additional_tools|tool_search_(?:call|output))|input\[\d{1,6}\] did not match any supported type/,
   /did not match any variant of untagged enum modelinput|invalid \w{1,40}_call item: missing field/,
   new RegExp(`support the native ${UNKNOWN} tool type`),
   // pydantic: {loc: (body, tools, 11, CustomTool, type), msg: Input should be custom, input: namespace}

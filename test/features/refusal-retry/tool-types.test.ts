@@ -104,6 +104,18 @@ const ROWS: readonly (readonly [
     FUNCTIONS,
   ],
   [
+    'codex2api, https://github.com/james-6-23/codex2api/issues/341',
+    400,
+    e("Invalid input type 'agent_message' at index 17", { code: 'invalid_parameter' }),
+    FUNCTIONS,
+  ],
+  [
+    "OpenCode's gateway, https://github.com/diegosouzapw/OmniRoute/pull/14041",
+    400,
+    e('input[3] did not match any supported type'),
+    FUNCTIONS,
+  ],
+  [
     'token_proxy, https://github.com/mxyhi/token_proxy/issues/307',
     400,
     e("Unsupported Responses API input item type: 'additional_tools' None"),
