@@ -15,8 +15,8 @@ import { isRunning } from '../../lib/process/running.ts';
 import { messageOf } from '../../lib/text/thrown.ts';
 import { CLOSED, type SegmentHead } from './journal.ts';
 
-/** What one transaction takes in: some 2000 entries. */
-const READ_BYTES = 1024 * 1024;
+/** What one transaction takes in: some 500 entries. */
+const READ_BYTES = 256 * 1024;
 /** A file that a dead process left may be another's after all, on a machine whose processes cannot be seen. */
 const SETTLED_MS = 60_000;
 
