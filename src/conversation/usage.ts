@@ -208,6 +208,7 @@ export function addUsage(a: Usage, b: Usage): Usage {
 
 /** All that the vendor charges for, as one usage. */
 export function withExtraRuns(usage: Usage): Usage {
+  // Asked first: to take a usage apart is to copy it, and each answer comes by here.
   if (usage.extraRuns === undefined) return usage;
   const { extraRuns, ...own } = usage;
   return extraRuns.reduce<Usage>((total, run) => addUsage(total, run.usage), own);

@@ -26,7 +26,7 @@ type ThreadOptions = ThreadStart & {
 
 type Answer = Extract<ThreadMessage, { answer: number }>;
 
-/** Milliseconds until a thread that could not be started, or died, begins anew. */
+/** Milliseconds until a thread that could not be started, or died, is started again. */
 const AGAIN_MS = 1000;
 
 /** In a thread, which begins with the first work for it. */

@@ -43,7 +43,7 @@ export type SpendEntry =
   /** A try has ended; `begun`: its number and time as one that runs. Other columns are those of the common row. */
   | {
       readonly row: OwnColumns | SpendRow;
-      readonly begun?: readonly [n: number, at: number] | undefined;
+      readonly begun?: readonly [n: number, at: number];
     }
   /** A try runs, and is this row if its process is killed. */
   | { readonly open: SpendRow }
